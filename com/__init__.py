@@ -1,0 +1,1 @@
+"""com: chain-of-memory programs, typed, compiled, replayable."""

@@ -1,0 +1,1 @@
+"""The compiler: program text to plan, each phase a pure function."""

@@ -1,0 +1,111 @@
+"""Frozen, slotted records: the material of every tree and message.
+
+As `@dataclass(frozen=True, slots=True)`, at a twentieth of its cost at import: a hundred node classes
+must not be felt by somebody who types `com check`. Fields named in `_silent` (spans, comments) take no
+part in equality, so two trees are equal when they mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, dataclass_transform, get_origin
+
+_MISSING: Any = object()
+
+
+@dataclass_transform(frozen_default=True)
+class NodeType(type):
+    """The class of node classes: turns annotations into slots."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> NodeType:
+        inherited: dict[str, Any] = {}
+        for base in reversed(bases):
+            inherited.update(getattr(base, "_defaults", {}))
+        own: dict[str, Any] = {}
+        for field, annotation in space.get("__annotations__", {}).items():
+            if _is_class_variable(annotation):
+                continue
+            own[field] = space.pop(field, _MISSING)
+        space["__slots__"] = tuple(field for field in own if field not in inherited)
+        defaults = {**inherited, **own}
+        space["_defaults"] = defaults
+        space["_fields"] = space["__match_args__"] = tuple(defaults)
+        made = super().__new__(mcls, name, bases, space)
+        made._setters = tuple(getattr(made, field).__set__ for field in defaults)  # type: ignore[attr-defined]
+        return made
+
+
+def _is_class_variable(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return annotation.startswith(("ClassVar", "typing.ClassVar"))
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+class Node(metaclass=NodeType):
+    """The root of all records. Fields are given by position or by name, once."""
+
+    _fields: ClassVar[tuple[str, ...]]
+    _defaults: ClassVar[dict[str, Any]]
+    _setters: ClassVar[tuple[Any, ...]]
+    _silent: ClassVar[frozenset[str]] = frozenset({"span", "comments"})
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        setters = self._setters
+        for setter, value in zip(setters, args, strict=False):
+            setter(self, value)
+        given = len(args)
+        if given < len(setters):
+            for index in range(given, len(setters)):
+                field = self._fields[index]
+                value = named.pop(field, _MISSING)
+                if value is _MISSING:
+                    value = self._defaults[field]
+                    if value is _MISSING:
+                        raise TypeError(f"{type(self).__name__} lacks {field}")
+                setters[index](self, value)
+        if named or given > len(setters):
+            raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args[len(setters):]} {named}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, f) == getattr(other, f) for f in self._fields if f not in self._silent)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, f) for f in self._fields if f not in self._silent)))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{f}={getattr(self, f)!r}" for f in self._fields if f not in self._silent)
+        return f"{type(self).__name__}({shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f) for f in self._fields)
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy in which the named fields are others."""
+        values = [changes.pop(f) if f in changes else getattr(self, f) for f in self._fields]
+        return type(self)(*values, **changes)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly inside a node, in the order of its fields."""
+    for field in node._fields:
+        yield from _nodes(getattr(node, field))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes(item)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all nodes below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)

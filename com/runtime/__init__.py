@@ -1,0 +1,1 @@
+"""The runtime: plan and memory to outcome."""
