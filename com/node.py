@@ -7,6 +7,8 @@ part in equality, so two trees are equal when they mean the same.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self, dataclass_transform, get_origin
 
@@ -109,3 +111,25 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def dump(value: Any, spans: bool = False) -> Any:
+    """A node as JSON-able data, the same for equal nodes. Values other than JSON's become {"kind": text}."""
+    if isinstance(value, Node):
+        kept = {f: dump(getattr(value, f), spans) for f in value._fields if spans or f not in value._silent}
+        return {"is": type(value).__name__, **kept}
+    if isinstance(value, tuple | list):
+        return [dump(item, spans) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return {"float": repr(value)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    return {type(value).__name__.lower(): str(value)}
+
+
+def digest(value: Any) -> str:
+    """SHA-256 over the canonical JSON of a node or of JSON-able data, hexadecimal. Spans do not count."""
+    text = json.dumps(dump(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
