@@ -91,7 +91,585 @@ def near(names: list[str], what: str = "") -> str:
 # ---------------------------------------------------------------- CM2xx names
 
 
+class UnknownTable(Message):
+    code = "CM201"
+    text = "no table is named {name}"
+    label = "not in the schema"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class UnknownColumn(Message):
+    code = "CM202"
+    text = "no column {name} here"
+    label = "not a column of {where}"
+    help = "{near}"
+    name: str
+    where: str
+    near: str
+
+
+class UnknownPlaceholder(Message):
+    code = "CM203"
+    text = "${name} is no parameter, earlier step or loop row"
+    label = "not known here"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class UnknownFunction(Message):
+    code = "CM204"
+    text = "no function is named {name}"
+    label = "not in the language"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class UnknownCall(Message):
+    code = "CM205"
+    text = "no call is registered as {name}"
+    label = "not registered"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class UnknownPlaceholderColumn(Message):
+    code = "CM206"
+    text = "${name} has no column {column}"
+    label = "not one of its columns"
+    help = "{near}"
+    name: str
+    column: str
+    near: str
+
+
+class AmbiguousColumn(Message):
+    code = "CM207"
+    text = "column {name} could be of {tables}"
+    label = "in more than one table"
+    help = "write {examples}"
+    name: str
+    tables: str
+    examples: str
+
+
+class DuplicateStep(Message):
+    code = "CM208"
+    text = "a step {name} stands already in this block"
+    label = "the same name again"
+    help = "give one of the two another name"
+    name: str
+
+
+class DuplicateAlias(Message):
+    code = "CM209"
+    text = "two tables are called {name} in this from"
+    label = "the same name again"
+    help = "give this one another alias: as {name}2"
+    name: str
+
+
+class DuplicateName(Message):
+    code = "CM210"
+    text = "{what} {name} is named twice"
+    label = "the same name again"
+    help = "name each {what} once"
+    what: str
+    name: str
+
+
+class MissingDollar(Message):
+    code = "CM211"
+    text = "{written} is a column of no table here, but {meant} is a value"
+    label = "lacks its $"
+    help = "write {meant}"
+    written: str
+    meant: str
+
+
+class MissingHeader(Message):
+    code = "CM212"
+    text = "the program has no header"
+    label = "a program begins with its name"
+    help = "begin with: program {name};"
+    name: str
+
+
+class QuotedString(Message):
+    code = "CM213"
+    text = 'no column is named "{name}": double quotes are for names, not for texts'
+    label = "read as a column's name"
+    help = "for a text write {text_}"
+    name: str
+    text_: str
+
+
+class RenamedFunction(Message):
+    code = "CM214"
+    text = "{written} is written {meant} in com"
+    label = "another dialect's word"
+    help = "write {meant}"
+    written: str
+    meant: str
+
+
+class UnknownType(Message):
+    code = "CM215"
+    text = "no type is named {name}"
+    label = "not a type"
+    help = "the types are int, float, decimal(p,s), text, bool, date, timestamp, json, bytes"
+    name: str
+
+
+class UnusedStep(Message):
+    code = "CM216"
+    severity = "warning"
+    text = "nothing uses the rows of step {name}"
+    label = "read in vain"
+    help = "use ${name}, return it, or leave the step out"
+    name: str
+
+
+class UnusedParameter(Message):
+    code = "CM217"
+    severity = "warning"
+    text = "parameter {name} is not used"
+    label = "given in vain"
+    help = "use ${name}, or leave it out"
+    name: str
+
+
+class OutOfBlock(Message):
+    code = "CM218"
+    text = "step {name} stands inside a block that has ended"
+    label = "not seen here"
+    help = "a step is seen only in its block: use it there, or put the step before the block"
+    name: str
+
+
+class UnknownArgument(Message):
+    code = "CM219"
+    text = "{function} has no parameter {name}"
+    label = "not a parameter"
+    help = "{near}"
+    function: str
+    name: str
+    near: str
+
+
+class ReservedName(Message):
+    code = "CM220"
+    text = "{name} is taken: ${name} is the run's clock"
+    label = "cannot be used as a name here"
+    help = "give it another name"
+    name: str
+
+
+class AmbiguousName(Message):
+    code = "CM221"
+    text = "{name} fits {names}, which differ only in case"
+    label = "could be either"
+    help = "write it exactly, in double quotes if need be"
+    name: str
+    names: str
+
+
+class MissingColumnName(Message):
+    code = "CM222"
+    text = "${name} is rows, not a value"
+    label = "which column?"
+    help = "name a column: {examples}"
+    name: str
+    examples: str
+
+
+class NoColumnHere(Message):
+    code = "CM223"
+    text = "{name} is a column, but no table is read here"
+    label = "no table to take it from"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class UnknownColumnType(Message):
+    code = "CM224"
+    severity = "warning"
+    text = "column {table}.{column} has a type that com has no name for: {engine_type}"
+    label = "cannot be used in programs"
+    help = "programs can use the table's other columns"
+    table: str
+    column: str
+    engine_type: str
+
+
 # ---------------------------------------------------------------- CM3xx types and shapes
+
+
+class TypeMismatch(Message):
+    code = "CM301"
+    text = "{operator} takes no {left} with {right}"
+    label = "{left} and {right}"
+    help = "{help_}"
+    operator: str
+    left: str
+    right: str
+    help_: str
+
+
+class WrongArgument(Message):
+    code = "CM302"
+    text = "{function} wants {wanted} here, not {found}"
+    label = "this is {found}"
+    help = "{help_}"
+    function: str
+    wanted: str
+    found: str
+    help_: str
+
+
+class WrongArgumentCount(Message):
+    code = "CM303"
+    text = "{function} takes {wanted}, not {found}"
+    label = "{found} given"
+    help = "it is written {usage}"
+    function: str
+    wanted: str
+    found: str
+    usage: str
+
+
+class BadLiteral(Message):
+    code = "CM304"
+    text = "{value} is no {wanted}"
+    label = "cannot be read as {wanted}"
+    help = "{help_}"
+    value: str
+    wanted: str
+    help_: str
+
+
+class CannotStore(Message):
+    code = "CM305"
+    text = "{target} holds {wanted}, not {found}"
+    label = "this is {found}"
+    help = "{help_}"
+    target: str
+    wanted: str
+    found: str
+    help_: str
+
+
+class NotBool(Message):
+    code = "CM306"
+    text = "a condition is wanted here, not {found}"
+    label = "this is {found}"
+    help = "compare it with something: {example}"
+    found: str
+    example: str
+
+
+class ListAsValue(Message):
+    code = "CM307"
+    text = "{place} is a list, not a value"
+    label = "step {name} may give many rows"
+    help = "write in {place} to test against all of them, for each x in ${name} {{ … }} to go through them, or step {name} -> one: if there can only be one row"
+    place: str
+    name: str
+
+
+class ListParameterAsValue(Message):
+    code = "CM308"
+    text = "${name} is a list, not a value"
+    label = "declared as a list"
+    help = "write in ${name}"
+    name: str
+
+
+class ValueAsList(Message):
+    code = "CM309"
+    text = "${name} is one value, not {wanted}"
+    label = "{wanted} is wanted here"
+    help = "{help_}"
+    name: str
+    wanted: str
+    help_: str
+
+
+class MaybeMissing(Message):
+    code = "CM310"
+    text = "{place} is null when step {name} finds no row, and {where} would hide that"
+    label = "step {name} gives no row or one"
+    help = "say what is meant: step {name} -> one: … to fail without a row, assert exists ${name} else '…'; before this, or if exists ${name} {{ … }} around it"
+    place: str
+    name: str
+    where: str
+
+
+class NotGrouped(Message):
+    code = "CM311"
+    text = "{column} is neither grouped nor aggregated"
+    label = "has many values in a group"
+    help = "add it to group by, or aggregate it: min({column}), max({column}), …"
+    column: str
+
+
+class AggregateMisplaced(Message):
+    code = "CM312"
+    text = "{function} is an aggregate, and cannot stand in {where}"
+    label = "no group is formed here"
+    help = "{help_}"
+    function: str
+    where: str
+    help_: str
+
+
+class WindowMisplaced(Message):
+    code = "CM313"
+    text = "a window function can stand only in the columns and the order of a select"
+    label = "in {where}"
+    help = "compute it in a step of its own, and use its column in the next"
+    where: str
+
+
+class QueryAsValue(Message):
+    code = "CM314"
+    text = "a query in a value's place gives {found}, not one value"
+    label = "{found}"
+    help = "{help_}"
+    found: str
+    help_: str
+
+
+class SidesDiffer(Message):
+    code = "CM315"
+    text = "the two sides of {op} do not fit: {detail}"
+    label = "{detail}"
+    help = "select the same number of columns, of the same types, in the same order"
+    op: str
+    detail: str
+
+
+class MissingColumn(Message):
+    code = "CM316"
+    text = "{columns} of {table} must be given: not null, without a default"
+    label = "leaves out {columns}"
+    help = "add {columns} to the columns and its value to the values"
+    columns: str
+    table: str
+
+
+class NullIntoNotNull(Message):
+    code = "CM317"
+    text = "{target} cannot be null"
+    label = "null"
+    help = "give a value"
+    target: str
+
+
+class NotAKey(Message):
+    code = "CM318"
+    text = "({columns}) is no primary or unique key of {table}"
+    label = "rows cannot be told apart by this"
+    help = "{near}"
+    columns: str
+    table: str
+    near: str
+
+
+class NoWhere(Message):
+    code = "CM319"
+    text = "{verb} has no where"
+    label = "would touch every row of {table}"
+    help = "say which rows: where {example}; or, to mean all of them, where true"
+    verb: str
+    table: str
+    example: str
+
+
+class GeneratedColumn(Message):
+    code = "CM320"
+    text = "{column} is generated: its values are taken by com"
+    label = "cannot be given"
+    help = "leave it out; returning {column} gives it"
+    column: str
+
+
+class KeyAssigned(Message):
+    code = "CM321"
+    text = "{column} is of the primary key of {table}, which does not change"
+    label = "cannot be set"
+    help = "delete the row and insert another"
+    column: str
+    table: str
+
+
+class BadLimit(Message):
+    code = "CM322"
+    text = "{what} wants a whole number that does not depend on the rows"
+    label = "this is {found}"
+    help = "write a number or a parameter of type int"
+    what: str
+    found: str
+
+
+class OrderNotSelected(Message):
+    code = "CM323"
+    text = "select distinct can be ordered only by what it selects"
+    label = "not among the columns"
+    help = "select it too, or order by one of the columns"
+
+
+class ValueCount(Message):
+    code = "CM324"
+    text = "{table} gets {columns} columns but {values} values"
+    label = "{values} values"
+    help = "give one value for each column, in their order"
+    table: str
+    columns: int
+    values: int
+
+
+class ShapeDiffers(Message):
+    code = "CM325"
+    text = "step {name} declares {declared}, but gives {found}"
+    label = "declared {declared}"
+    help = "{help_}"
+    name: str
+    declared: str
+    found: str
+    help_: str
+
+
+class NullComparison(Message):
+    code = "CM326"
+    text = "a comparison with null is never true"
+    label = "compared with null"
+    help = "write {meant}"
+    meant: str
+
+
+class SecondReturn(Message):
+    code = "CM327"
+    text = "a second {what} on one path"
+    label = "the first may have been met"
+    help = "keep one {what} on each path: put one in if and the other in else"
+    what: str
+
+
+class ReturnInLoop(Message):
+    code = "CM328"
+    text = "{what} cannot stand in a loop"
+    label = "would be met for each row"
+    help = "put it behind the loop"
+    what: str
+
+
+class ReadOnly(Message):
+    code = "CM329"
+    text = "{table} is a view: it can only be read"
+    label = "not a table"
+    help = "write to the table that it is made of"
+    table: str
+
+
+class UnknownTypeUsed(Message):
+    code = "CM330"
+    text = "column {column} has a type that com has no name for: {engine_type}"
+    label = "cannot be used"
+    help = "leave it out of the program"
+    column: str
+    engine_type: str
+
+
+class NotConstant(Message):
+    code = "CM331"
+    text = "the default of {name} must be a constant, null, $today or $now"
+    label = "not a constant"
+    help = "give it in the call of the program, or compute it in a step"
+    name: str
+
+
+class BadUnit(Message):
+    code = "CM332"
+    text = "{function} knows no unit {unit}"
+    label = "not a unit"
+    help = "the units are {units}"
+    function: str
+    unit: str
+    units: str
+
+
+class ReturnedElsewhere(Message):
+    code = "CM333"
+    text = "returning speaks only of {table}, the table that is written"
+    label = "of another table"
+    help = "select it in a step before"
+    table: str
+
+
+class NoCallShape(Message):
+    code = "CM334"
+    text = "{name} can give any columns: the step must say which"
+    label = "no columns declared"
+    help = "write step {step} -> one {{text text}}: call {name}(…)"
+    name: str
+    step: str
+
+
+class ExtraDigits(Message):
+    code = "CM335"
+    text = "{value} has more digits after the point than {target} keeps ({wanted})"
+    label = "would be rounded silently"
+    help = "write round({value}, {scale}), or a shorter number"
+    value: str
+    target: str
+    wanted: str
+    scale: int
+
+
+class NoSuchShape(Message):
+    code = "CM336"
+    text = "{what} cannot be {found}"
+    label = "{found}"
+    help = "{help_}"
+    what: str
+    found: str
+    help_: str
+
+
+# schemas
+
+
+class BadReference(Message):
+    code = "CM340"
+    text = "({columns}) references no key: {detail}"
+    label = "{detail}"
+    help = "{near}"
+    columns: str
+    detail: str
+    near: str
+
+
+class TwoPrimaryKeys(Message):
+    code = "CM341"
+    text = "{table} has two primary keys"
+    label = "the second"
+    help = "write one: primary key (a, b) for a key of several columns"
+    table: str
+
+
+class BadGenerated(Message):
+    code = "CM342"
+    text = "{column} cannot be generated: {detail}"
+    label = "{detail}"
+    help = "write {column} int primary key generated always as identity"
+    column: str
+    detail: str
 
 
 # ---------------------------------------------------------------- CM4xx what an engine cannot express
