@@ -76,6 +76,14 @@ def has_errors(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> bool:
     return any(d.severity == "error" for d in diagnostics)
 
 
+class Error(Exception):
+    """The root of all that com raises: it carries the message that says why."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(f"{message.code}: {message.fill(message.text)}")
+        self.message = message
+
+
 def near(names: list[str], what: str = "") -> str:
     """Words for a help: the one name that is near, or the names there are."""
     if not names:
@@ -678,7 +686,89 @@ class BadGenerated(Message):
 # ---------------------------------------------------------------- CM5xx execution
 
 
+# CM59x: why a run cannot begin
+
+
+class CannotRead(Message):
+    code = "CM591"
+    text = "{file} cannot be read: {cause}"
+    help = "{help_}"
+    file: str
+    cause: str
+    help_: str = ""
+
+
+class BadSettings(Message):
+    code = "CM592"
+    text = "{file} is no settings file of com: {cause}"
+    help = "it is TOML with the keys {keys}"
+    file: str
+    cause: str
+    keys: str
+
+
+class UnknownMemory(Message):
+    code = "CM593"
+    text = "{url} names no memory: {cause}"
+    help = "{help_}"
+    url: str
+    cause: str
+    help_: str
+
+
+class MissingDriver(Message):
+    code = "CM594"
+    text = "the driver for {engine} is not installed"
+    help = "install it: pip install {package}"
+    engine: str
+    package: str
+
+
+class NothingNamed(Message):
+    code = "CM595"
+    text = "no {what} is named"
+    help = "name it with {option}, in {variable}, or as {key} in com.toml"
+    what: str
+    option: str
+    variable: str
+    key: str
+
+
+class BadParameter(Message):
+    code = "CM596"
+    text = "{name} cannot take {value}: {wanted} is wanted"
+    help = "{help_}"
+    name: str
+    value: str
+    wanted: str
+    help_: str
+
+
+class UnknownParameter(Message):
+    code = "CM597"
+    text = "the program has no parameter {name}"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class MissingParameter(Message):
+    code = "CM598"
+    text = "parameter {name} is not given"
+    help = "give it: --param {name}={example}"
+    name: str
+    example: str
+
+
 # ---------------------------------------------------------------- CM6xx journal and replay
 
 
 # ---------------------------------------------------------------- CM9xx our own bug
+
+
+class OwnBug(Message):
+    code = "CM901"
+    text = "com itself has failed: {cause}"
+    help = "this is a bug of com, not of your program; --debug shows where"
+    cause: str
+
