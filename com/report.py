@@ -10,10 +10,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
+from com import plan
 from com.compiler import ir
 from com.diagnostics import Diagnostic
+from com.node import Node
 from com.plan import Effect, Parameter
 from com.source import Source, Span
 
@@ -397,3 +399,120 @@ def program_json(program: ir.Program) -> dict[str, Any]:
 
 def _effect_json(effect: Effect) -> dict[str, Any]:
     return {"verb": effect.verb, "name": effect.name, "columns": list(effect.columns)}
+
+
+# ---------------------------------------------------------------- stages of the compiler
+
+
+def tree_lines(value: object, name: str = "", depth: int = 0) -> Iterator[Line]:
+    """A node as an indented tree: plain fields on its own line, nodes below it."""
+    lead: Line = [("  " * depth, ""), (f"{name} " if name else "", "dim")]
+    match value:
+        case Node():
+            shallow = [(f, v) for f in value._fields if f not in value._silent and _is_plain(v := getattr(value, f))]
+            fields = "".join(f" {f}={v!r}" for f, v in shallow)
+            yield [*lead, (type(value).__name__, "bold cyan"), (fields, "")]
+            for field in value._fields:
+                inner = getattr(value, field)
+                if field not in value._silent and not _is_plain(inner):
+                    yield from tree_lines(inner, field, depth + 1)
+        case tuple():
+            for item in value:
+                yield from tree_lines(item, name, depth)
+        case _:
+            yield [*lead, (repr(value), "")]
+
+
+def _is_plain(value: object) -> bool:
+    return all(_is_plain(v) for v in value) if isinstance(value, tuple) else not isinstance(value, Node)
+
+
+def sql_lines(made: plan.Plan, images: bool = True) -> Iterator[Line]:
+    """A plan's statements in order, each under its step's path, with its bindings; `images`: also those that keep
+    the journal's row images."""
+    first = True
+    for path, statement in _statements(made.body, "", images):
+        if not first:
+            yield []
+        first = False
+        yield [(f"-- {path}", "cyan")]
+        yield from ([(text, "")] for text in f"{statement.sql};".splitlines())
+        for bind, binding in statement.binds:
+            yield [(f"--   :{bind} = {binding_text(binding)}", "dim")]
+
+
+def _statements(body: Iterable[plan.Instruction], path: str, images: bool) -> Iterator[tuple[str, plan.Statement]]:
+    for instruction in body:
+        match instruction:
+            case plan.Step():
+                for what, statement in _operation(instruction.operation, images):
+                    yield f"{path}{instruction.ref.name}{what}", statement
+            case plan.Loop():
+                if instruction.batch is not None:
+                    yield from _statements(instruction.batch.steps, f"{path}{instruction.variable.name}[*].", images)
+                yield from _statements(instruction.body, f"{path}{instruction.variable.name}[n].", images)
+            case plan.Branch():
+                if isinstance(instruction.condition, plan.Statement):
+                    yield f"{path}if", instruction.condition
+                yield from _statements(instruction.then, path, images)
+                yield from _statements(instruction.otherwise, path, images)
+            case plan.Assertion():
+                if isinstance(instruction.condition, plan.Statement):
+                    yield f"{path}assert", instruction.condition
+                if instruction.message.statement is not None:
+                    yield f"{path}assert: message", instruction.message.statement
+            case plan.Return():
+                if isinstance(instruction.rows, plan.Statement):
+                    yield f"{path}return", instruction.rows
+            case plan.Answer():
+                if instruction.text.statement is not None:
+                    yield f"{path}answer", instruction.text.statement
+            case _:
+                assert_never(instruction)
+
+
+def _operation(operation: plan.Operation, images: bool) -> Iterator[tuple[str, plan.Statement]]:
+    match operation:
+        case plan.Read():
+            yield "", operation.statement
+        case plan.Call():
+            if operation.statement is not None:
+                yield ": arguments", operation.statement
+        case plan.Write():
+            if operation.source is not None:
+                yield ": source", operation.source
+            yield from ((": guard", guard.statement) for guard in operation.guards)
+            if images:
+                yield from ((": before", statement) for statement in operation.before)
+            yield from (("", statement) for statement in operation.main)
+            if images:
+                yield from ((": after", statement) for statement in operation.after)
+            if operation.rows is not None:
+                yield ": rows", operation.rows
+        case _:
+            assert_never(operation)
+
+
+def binding_text(binding: plan.Binding) -> str:
+    """Where a bound value comes from, in com's own words."""
+    match binding:
+        case plan.Constant():
+            return repr(binding.value) if isinstance(binding.value, str) else value_text(binding.value)
+        case plan.Scalar():
+            return f"${binding.ref.name}" + (f".{binding.column}" if binding.column else "")
+        case plan.Many():
+            return f"all ${binding.ref.name}" + (f".{binding.column}" if binding.column else "")
+        case plan.Rows():
+            return f"rows ${binding.ref.name or '(source)'} ({', '.join(f.name for f in binding.fields)})"
+        case plan.Present():
+            return f"exists ${binding.ref.name}"
+        case plan.RunNumber():
+            return "this run"
+        case plan.StepNumber():
+            return "this step"
+        case plan.LastId():
+            return f"last id of {binding.table}"
+        case plan.Written():
+            return "rows written"
+        case _:
+            assert_never(binding)

@@ -1,0 +1,49 @@
+"""Where com finds what is not said on the command line: COM_* variables, then `com.toml`, found upward."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from com.diagnostics import BadSettings, CannotRead, Error
+
+KEYS = ("memory", "schema", "journal", "history", "zone")
+"""What com.toml may say. `memory` and `journal` are URLs, `schema` a file (seen from com.toml's folder), `history`
+whether row images are kept, `zone` the time zone of $now and $today."""
+
+
+def setting(key: str, given: str | None = None) -> str | None:
+    """The value of a key: as given, else from the variable COM_KEY, else from com.toml."""
+    return given or os.environ.get(f"COM_{key.upper()}") or _file_settings().get(key)
+
+
+def _file_settings() -> dict[str, str]:
+    here = Path.cwd()
+    file = next((f for folder in (here, *here.parents) if (f := folder / "com.toml").is_file()), None)
+    if file is None:
+        return {}
+    import tomllib  # only where there is a file
+
+    try:
+        read = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Error(CannotRead(str(file), error.strerror or "no reason given")) from None
+    except ValueError as error:
+        raise Error(BadSettings(str(file), str(error), ", ".join(KEYS))) from None
+    unknown = [key for key in read if key not in KEYS]
+    if unknown:
+        raise Error(BadSettings(str(file), f"it has no key {unknown[0]}", ", ".join(KEYS)))
+    return {key: _text(file, key, value) for key, value in read.items()}
+
+
+def _text(file: Path, key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        raise Error(BadSettings(str(file), f"{key} is no text", ", ".join(KEYS)))
+    if key == "schema":
+        return os.path.relpath(file.parent / value)
+    relative = value.removeprefix("sqlite:///")
+    if relative != value and relative and not Path(relative).is_absolute() and not relative.startswith(":"):
+        return "sqlite:///" + os.path.relpath(file.parent / relative)
+    return value
