@@ -315,6 +315,13 @@ class UnknownColumnType(Message):
     engine_type: str
 
 
+class DecimalDigits(Message):
+    code = "CM225"
+    text = "decimal needs its digits"
+    label = "how many digits, and how many of them after the point?"
+    help = "write decimal(10,2): at most 38 digits in all"
+
+
 # ---------------------------------------------------------------- CM3xx types and shapes
 
 
@@ -686,6 +693,267 @@ class BadGenerated(Message):
 # ---------------------------------------------------------------- CM5xx execution
 
 
+class AssertionFailed(Message):
+    code = "CM501"
+    text = "{said}"
+    label = "does not hold"
+    help = "nothing was changed"
+    said: str
+
+
+class WrongCount(Message):
+    code = "CM502"
+    text = "step {name} {verb} {found}, but is declared {declared}"
+    label = "{wanted} wanted"
+    help = "{help_}"
+    name: str
+    verb: str
+    found: str
+    declared: str
+    wanted: str
+    help_: str
+
+
+class NotUnique(Message):
+    code = "CM503"
+    text = "{table} holds a row with this {columns} already"
+    label = "{columns} must be unique"
+    help = "to keep the old row: on conflict ({columns}) do nothing; to change it: on conflict ({columns}) do update set …"
+    table: str
+    columns: str
+
+
+class RowMetTwice(Message):
+    code = "CM504"
+    text = "a row of {table} is met by two source rows: {value}"
+    label = "which of the two should it get?"
+    help = "make the source rows unique first: group by the key in a step before, with sum, max or what is meant"
+    table: str
+    value: str
+
+
+class NoSuchTarget(Message):
+    code = "CM505"
+    text = "a row of {table} would name, in {columns}, a row of {target} that is not there"
+    label = "refers to {target}"
+    help = "insert the row of {target} first, or find its key in a step declared -> one"
+    table: str
+    columns: str
+    target: str
+
+
+class StillNamed(Message):
+    code = "CM506"
+    text = "a row of {table} cannot go: rows of {by} name it"
+    label = "still named by {by}"
+    help = "delete or change those rows of {by} in a step before"
+    table: str
+    by: str
+
+
+class CheckFailed(Message):
+    code = "CM507"
+    text = "a row of {table} would break its check {check}"
+    label = "not allowed by the table"
+    help = "assert it before, with a message of your own: assert not exists (select …) else '…'"
+    table: str
+    check: str
+
+
+class NullStored(Message):
+    code = "CM508"
+    text = "{table}.{column} would be null, and must not be"
+    label = "a value is missing"
+    help = "give a value, coalesce({column}, …), or filter the rows: where … is not null"
+    table: str
+    column: str
+
+
+class Overflow(Message):
+    code = "CM509"
+    text = "a number left its range: {detail}"
+    label = "too large"
+    help = "cast to decimal or float before the arithmetic: cast(x as float)"
+    detail: str
+
+
+class Inexact(Message):
+    code = "CM510"
+    text = "{value} has more digits than {engine} keeps exactly: 15"
+    label = "digits would be lost"
+    help = "round it to fewer digits, or keep the memory on an engine with exact decimals"
+    value: str
+    engine: str
+
+
+class CannotConvert(Message):
+    code = "CM511"
+    text = "{value} cannot be read as {wanted}"
+    label = "fails for this value"
+    help = "{wanted} is written as {form}; leave such rows out with where"
+    value: str
+    wanted: str
+    form: str
+
+
+class BadStored(Message):
+    code = "CM512"
+    text = "{column} holds {value}, which is no {wanted}"
+    label = "read here"
+    help = "mend that value in the memory; nothing in the program is wrong"
+    column: str
+    value: str
+    wanted: str
+
+
+class CannotHold(Message):
+    code = "CM513"
+    text = "no memory can hold {value}: {cause}"
+    label = "this value"
+    help = "{help_}"
+    value: str
+    cause: str
+    help_: str
+
+
+class FunctionFailed(Message):
+    code = "CM514"
+    text = "{function} cannot take {value}"
+    label = "fails for this value"
+    help = "{help_}"
+    function: str
+    value: str
+    help_: str
+
+
+class EngineRefused(Message):
+    code = "CM515"
+    text = "{engine} refuses the statement of this step ({said})"
+    label = "refused"
+    help = "this is likely a bug of com: com compile --show sql shows the statement"
+    engine: str
+    said: str
+
+
+class Busy(Message):
+    code = "CM516"
+    text = "the memory is locked by somebody else, after {tries} tries"
+    label = "waited here"
+    help = "run it again when the other run is over, or connect with a longer timeout"
+    tries: int
+
+
+class Interrupted(Message):
+    code = "CM517"
+    text = "stopped: {cause}"
+    label = "was running"
+    help = "nothing was changed; {help_}"
+    cause: str
+    help_: str
+
+
+class CannotWrite(Message):
+    code = "CM518"
+    text = "the memory cannot be written: {cause}"
+    label = "was writing"
+    help = "nothing was changed; {help_}"
+    cause: str
+    help_: str
+
+
+class Lost(Message):
+    code = "CM519"
+    text = "the connection to the memory was lost, and run {run} {state}"
+    help = "{help_}"
+    run: int
+    state: str
+    help_: str
+
+
+class MustChange(Message):
+    code = "CM520"
+    text = "memory has changed since the preview {wanted}: the run would now be {found}"
+    help = "look at a new preview, and approve that"
+    wanted: str
+    found: str
+
+
+class Violated(Message):
+    code = "CM521"
+    text = "the memory forbids this change of {table}: {said}"
+    label = "forbidden by a rule of the memory"
+    help = "a trigger or constraint of the database says so; the program must keep to it"
+    table: str
+    said: str
+
+
+class CallUnknown(Message):
+    code = "CM530"
+    text = "no function is registered as {name}"
+    label = "cannot be called"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class CallFailed(Message):
+    code = "CM531"
+    text = "{name} failed: {said}"
+    label = "this call"
+    help = "nothing was changed; mend the function or its arguments, and run again"
+    name: str
+    said: str
+
+
+class CallResult(Message):
+    code = "CM532"
+    text = "{name} gave {found}, not {wanted}"
+    label = "this call"
+    help = "mend the function: its result must be as its signature says"
+    name: str
+    found: str
+    wanted: str
+
+
+class CallNotMade(Message):
+    code = "CM533"
+    text = "a dry run does not call {name}"
+    label = "not called"
+    help = "give it a fixture, or allow the call: com plan --call"
+    name: str
+
+
+class TablesThere(Message):
+    code = "CM540"
+    text = "the memory has tables already: {tables}"
+    help = "create needs an empty memory: name a new file"
+    tables: str
+
+
+class OtherSchema(Message):
+    code = "CM541"
+    text = "the program was compiled for {what} {wanted}, and this memory has {found}"
+    help = "compile it for this memory"
+    what: str
+    wanted: str
+    found: str
+
+
+class ReadOnlyMemory(Message):
+    code = "CM542"
+    text = "the memory is opened for reading, and the program writes {tables}"
+    help = "open it for writing, or preview the program: com plan"
+    tables: str
+
+
+class UnsafeMemory(Message):
+    code = "CM543"
+    text = "the connection cannot be made safe: {detail}"
+    help = "{help_}"
+    detail: str
+    help_: str
+
+
 # CM59x: why a run cannot begin
 
 
@@ -761,6 +1029,70 @@ class MissingParameter(Message):
 
 
 # ---------------------------------------------------------------- CM6xx journal and replay
+
+
+class KeyReused(Message):
+    code = "CM601"
+    text = "the key {key} was used for run {run}, of another program or other parameters"
+    help = "a key names one request: use a new key for a new request"
+    key: str
+    run: int
+
+
+class NoSuchRun(Message):
+    code = "CM602"
+    text = "the journal has no run {run}"
+    help = "{near}"
+    run: int
+    near: str
+
+
+class CannotGoBack(Message):
+    code = "CM603"
+    text = "memory cannot be taken back to before run {run}: {cause}"
+    help = "{help_}"
+    run: int
+    cause: str
+    help_: str
+
+
+class JournalVersion(Message):
+    code = "CM604"
+    text = "the journal is of version {found}, and this com knows {known}"
+    help = "use the com that wrote it, or a newer one"
+    found: str
+    known: str
+
+
+class NotFromStart(Message):
+    code = "CM605"
+    text = "the journal does not tell the whole memory: {cause}"
+    help = "{help_}"
+    cause: str
+    help_: str
+
+
+class ChangedOutside(Message):
+    code = "CM606"
+    text = "{table} {key} was changed outside com"
+    help = "com goes back only over changes that it knows"
+    table: str
+    key: str
+
+
+class ChainBroken(Message):
+    code = "CM607"
+    text = "the journal was changed: {detail}"
+    help = "trust it only up to there"
+    detail: str
+
+
+class RunPending(Message):
+    code = "CM608"
+    text = "run {run} was never finished"
+    help = "{help_}"
+    run: int
+    help_: str
 
 
 # ---------------------------------------------------------------- CM9xx our own bug
