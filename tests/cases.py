@@ -1,0 +1,304 @@
+"""Cases: Markdown files whose fenced blocks are run, compared and, with `pytest --update`, rewritten.
+
+Blocks are taken in order. What is given:
+
+    schema [file]     a schema in com; makes a new memory. Marks as in `com`
+    data              SQL run on the memory as it is
+    params            JSON: the parameters of the next program
+    com [file] [run]  a program, checked; `run` runs it even if nothing below asks for its outcome.
+                      A line that gets a message says so: `-- error: CM203` or `-- warning: CM216`
+
+What is expected, always of the program last given:
+
+    report            the messages as `com check` prints them
+    effects           what `com check` prints of a program that checks
+    sql ENGINE [all]  the plan's statements; `all`: with those that keep row images
+    rows              the outcome's rows, as `com run` prints them
+    answer            the outcome's sentence
+    changes           the rows changed; a dry run is made first, and must foretell the same
+    fails             `CM503: the message` of a run that fails
+    journal           the run's steps: path, rows, digest of nothing that changes from run to run
+    replay            the run replayed
+
+Asking for rows, answer, changes, fails, journal or replay runs the program, once. A block with a file name is also
+written to the case's folder, where ```console blocks run: lines that begin with `$ ` are commands, the rest what they
+print. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import split
+from typing import Any
+
+from click.testing import CliRunner
+
+from com import report
+from com.cli import cli, registered
+from com.compiler import check_program, compile_program, ir, read_schema
+from com.diagnostics import Diagnostic, has_errors
+from com.schema import Schema
+from com.source import Source
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^(`{3,}|~{3,})\s*(.*)$")
+MARK = re.compile(r"--\s*(error|warning):\s*(CM\d{3}(?:\s*,\s*CM\d{3})*)")
+
+
+@dataclass
+class Block:
+    """A fenced block: its words, its text, the lines (from 0) between its fences."""
+
+    words: list[str]
+    body: str
+    start: int
+    end: int
+
+    @property
+    def kind(self) -> str:
+        return self.words[0] if self.words else ""
+
+    @property
+    def file(self) -> str | None:
+        return next((word for word in self.words[1:] if "." in word), None)
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a Markdown text."""
+    found: list[Block] = []
+    lines = text.split("\n")
+    number = 0
+    while number < len(lines):
+        fence = FENCE.match(lines[number])
+        number += 1
+        if not fence:
+            continue
+        start = number
+        while number < len(lines) and not re.match(rf"^{fence[1]}\s*$", lines[number]):
+            number += 1
+        body = "".join(line + "\n" for line in lines[start:number])
+        found.append(Block(fence[2].split(), body, start, number))
+        number += 1
+    return found
+
+
+@dataclass
+class Case:
+    """A file being run. `folder` is where its files and its memory are made."""
+
+    path: Path
+    folder: Path
+    update: bool = False
+    schema: Schema | None = None
+    memory: Any = None
+    params: dict[str, Any] = field(default_factory=dict)
+    source: Source | None = None
+    program: ir.Program | None = None
+    messages: list[Diagnostic] = field(default_factory=list)
+    outcome: Any = None
+    failure: Any = None
+    foretold: str = ""
+    updates: list[tuple[Block, str]] = field(default_factory=list)
+    memories: int = 0
+    given_codes: list[set[str]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Take the blocks in order."""
+        text = self.path.read_text(encoding="utf-8")
+        try:
+            for block in blocks(text):
+                handle = HANDLERS.get(block.kind)
+                if handle is not None:
+                    handle(self, block)
+                elif "cases" in self.path.parts:
+                    raise AssertionError(f"{self.at(block)}: a case has no block {block.kind!r}")
+        finally:
+            self.close()
+        if self.updates:
+            lines = text.split("\n")
+            for block, body in reversed(self.updates):
+                lines[block.start : block.end] = body.rstrip("\n").split("\n") if body else []
+            self.path.write_text("\n".join(lines), encoding="utf-8")
+
+    def at(self, block: Block) -> str:
+        return f"{self.path}:{block.start + 1}"
+
+    def close(self) -> None:
+        if self.memory is not None:
+            self.memory.close()
+            self.memory = None
+
+    def expect(self, block: Block, actual: str) -> None:
+        """Compare with what a block expects, or note that it has to be rewritten."""
+        actual = "".join(line.rstrip() + "\n" for line in actual.rstrip("\n").split("\n")) if actual.strip() else ""
+        if matches(block.body, actual):
+            return
+        if self.update:
+            self.updates.append((block, actual))
+            return
+        told = difflib.unified_diff(block.body.splitlines(), actual.splitlines(), "expected", "actual", lineterm="")
+        raise AssertionError(f"{self.at(block)}: {block.kind} differs\n" + "\n".join(told))
+
+    def write(self, block: Block) -> None:
+        if block.file:
+            target = self.folder / block.file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.body, encoding="utf-8")
+
+    # ------------------------------------------------------------ what is given
+
+    def on_schema(self, block: Block) -> None:
+        self.write(block)
+        source = Source(block.body, block.file or "schema.com")
+        self.schema, found = read_schema(source)
+        self.source, self.program, self.messages = source, None, list(found)
+        self.marks(block, source, found)
+        self.close()
+
+    def open(self) -> Any:
+        """The memory, made when it is first needed."""
+        if self.memory is None:
+            assert self.schema is not None, f"{self.path}: no schema was given"
+            from com.library import create
+
+            self.memories += 1
+            self.memory = create(f"sqlite:///{self.folder}/memory{self.memories or ''}.db", self.schema)
+        return self.memory
+
+    def on_data(self, block: Block) -> None:
+        import sqlite3
+
+        self.open()
+        with sqlite3.connect(self.folder / f"memory{self.memories}.db") as connection:
+            connection.executescript(block.body)
+        connection.close()
+
+    def on_params(self, block: Block) -> None:
+        from decimal import Decimal
+
+        self.params = json.loads(block.body, parse_float=Decimal)
+
+    def on_com(self, block: Block) -> None:
+        self.write(block)
+        if "create" in block.body.split("\n", 1)[0].lower().split():
+            return self.on_schema(block)
+        if self.schema is None and "cases" not in self.path.parts:
+            return self.parses(block)
+        source = Source(block.body, block.file or "program.com")
+        self.source, self.outcome, self.failure = source, None, None
+        self.program, self.messages = check_program(source, self.schema or Schema(), registered())
+        self.messages = list(self.messages)
+        self.marks(block, source, self.messages)
+        if "run" in block.words[1:]:
+            self.execute()
+        return None
+
+    def parses(self, block: Block) -> None:
+        """A piece of a page that has no schema: it must at least be well formed, unless it only shows a part."""
+        from com.compiler import format_source
+
+        if re.match(r"(\s|--[^\n]*\n)*program\b", block.body):
+            _, found = format_source(Source(block.body), "program")
+            assert not has_errors(found), f"{self.at(block)}: {self.told(found, Source(block.body))}"
+
+    def marks(self, block: Block, source: Source, found: list[Diagnostic]) -> None:
+        """The messages must be those, on those lines, that the marks say; a page of the catalogue needs no marks."""
+        if block.kind == "com" or found or self.given_codes:
+            self.given_codes.append({d.code for d in found})
+        if self.path.parent.name == "diagnostics":
+            return
+        wanted = sorted(
+            (number, severity, code.strip())
+            for number, line in enumerate(block.body.split("\n"), 1)
+            for severity, codes in MARK.findall(line)
+            for code in codes.split(",")
+        )
+        given = sorted((source.place(d.span.start)[0], d.severity, d.code) for d in found)
+        assert wanted == given, f"{self.at(block)}: marks say {wanted}, not {given}\n{self.told(found, source)}"
+
+    def told(self, found: list[Diagnostic], source: Source) -> str:
+        return report.plain(report.diagnostics_lines(found, source))
+
+    # ------------------------------------------------------------ what is expected
+
+    def on_report(self, block: Block) -> None:
+        assert self.source is not None
+        self.expect(block, self.told(self.messages, self.source))
+
+    def on_effects(self, block: Block) -> None:
+        assert self.program is not None
+        self.expect(block, report.plain(report.program_lines(self.program)))
+
+    def on_sql(self, block: Block) -> None:
+        engine, *rest = block.words[1:]
+        assert self.source is not None and self.schema is not None
+        made, found = compile_program(self.source, self.schema, engine, registered())
+        assert made is not None, self.told(list(found), self.source)
+        self.expect(block, report.plain(report.sql_lines(made, images="all" in rest)))
+
+    def execute(self) -> None:
+        """Run the program last given, once; a dry run before it must leave no trace and foretell its changes."""
+        if self.outcome is not None or self.failure is not None:
+            return
+        raise NotImplementedError("the runtime is not there yet")
+
+    # ------------------------------------------------------------ consoles
+
+    def on_console(self, block: Block) -> None:
+        commands = re.split(r"^\$ ", block.body, flags=re.MULTILINE)
+        assert not commands[0].strip(), f"{self.at(block)}: a console begins with `$ `"
+        actual = block.body[: block.body.index("$ ")]
+        for part in commands[1:]:
+            command, _, expected = part.partition("\n")
+            while command.endswith("\\"):
+                more, _, expected = expected.partition("\n")
+                command = f"{command}\n{more}"
+            printed = self.shell(command.replace("\\\n", " "))
+            actual += f"$ {command}\n" + (expected if matches(expected.strip("\n"), printed.strip("\n")) else printed)
+        self.expect(block, actual)
+
+    def shell(self, command: str) -> str:
+        """What a command prints: a `com` command in this process, any other by bash."""
+        words = split(command, comments=True)
+        environment = {"COLUMNS": "100"}
+        if words[:1] == ["com"] and not re.search(r"[|<>;&`$*]", re.sub(r"'[^']*'", "", command)):
+            with chdir(self.folder):
+                return CliRunner(env=environment).invoke(cli, words[1:], prog_name="com").output
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env={**os.environ, **environment, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=60,
+        )
+        return done.stdout
+
+
+def matches(expected: str, actual: str) -> bool:
+    """True if they are the same, where `…` is any text on a line, and a line of it any lines."""
+    if expected == actual:
+        return True
+    if "…" not in expected:
+        return False
+    pattern = re.escape(expected)
+    pattern = re.sub(r"(?m)^[ ]*…\\?\n", lambda _: r"(?:.*\n)*?", pattern)
+    pattern = re.sub(r"(?m)\n[ ]*…\Z", lambda _: r"(?:\n.*)*", pattern)
+    return re.fullmatch(pattern.replace("…", r"[^\n]*"), actual) is not None
+
+
+HANDLERS: Mapping[str, Callable[[Case, Block], None]] = {
+    name.removeprefix("on_"): handle for name, handle in vars(Case).items() if name.startswith("on_")
+}
