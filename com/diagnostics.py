@@ -718,7 +718,7 @@ class NotUnique(Message):
     code = "CM503"
     text = "{table} holds a row with this {columns} already"
     label = "{columns} must be unique"
-    help = "to keep the old row: on conflict ({columns}) do nothing; to change it: on conflict ({columns}) do update set …"
+    help = "keep the old row with on conflict ({columns}) do nothing, or change it with … do update set …"
     table: str
     columns: str
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self, dataclass_transform, get_origin
 
 _MISSING: Any = object()
@@ -111,6 +111,18 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def rebuild(value: Any, change: Callable[[Node], Node]) -> Any:
+    """A node with `change` applied to it and all below it, children first; nodes that do not change are kept."""
+    if isinstance(value, tuple):
+        made = tuple(rebuild(item, change) for item in value)
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    if not isinstance(value, Node):
+        return value
+    old = [getattr(value, field) for field in value._fields]
+    new = [rebuild(item, change) for item in old]
+    return change(type(value)(*new) if any(a is not b for a, b in zip(new, old, strict=True)) else value)
 
 
 def dump(value: Any, spans: bool = False) -> Any:

@@ -278,7 +278,7 @@ Instruction = Step | Loop | Branch | Assertion | Return | Answer
 
 
 class Plan(Node):
-    """A program for one schema and one engine. `text` is the program in canonical form; spans lie in it.
+    """A program for one schema and one engine. `text` is the program as written; spans lie in it.
     `result`: the step whose rows are the outcome when no `return` is met, or None."""
 
     name: str

@@ -1,0 +1,156 @@
+"""Create statements to a schema.
+
+Takes the syntax tree of a schema file; gives the schema, tables in order of name, and every diagnostic found.
+Defaults and checks are kept as com text, in the formatter's spelling.
+"""
+
+from __future__ import annotations
+
+from com import diagnostics as messages
+from com.compiler import syntax
+from com.compiler.check import check_condition, check_default
+from com.compiler.expressions import Expressions
+from com.compiler.names import Env, near_names, spelled
+from com.compiler.show import show
+from com.diagnostics import Diagnostic, has_errors
+from com.schema import Check, Column, ForeignKey, Index, Schema, Table
+
+
+def define(file: syntax.SchemaFile) -> tuple[Schema | None, list[Diagnostic]]:
+    """The schema that a file declares, or None and why."""
+    return _Definer(Schema(), {}).schema_of(file)
+
+
+class _Definer(Expressions):
+    def subquery(self, query: syntax.Query, env: Env) -> tuple[object, tuple[object, ...], str]:  # type: ignore[override]
+        raise AssertionError("types hold no query")
+
+    def schema_of(self, file: syntax.SchemaFile) -> tuple[Schema | None, list[Diagnostic]]:
+        tables: dict[str, Table] = {}
+        nodes: dict[str, syntax.CreateTable] = {}
+        for item in file.items:
+            if not isinstance(item, syntax.CreateTable):
+                continue
+            if any(name.casefold() == item.name.text.casefold() for name in tables):
+                self.report(messages.DuplicateName("table", item.name.text), item.name.span)
+                continue
+            tables[item.name.text] = self._table(item)
+            nodes[item.name.text] = item
+        for item in file.items:
+            if isinstance(item, syntax.CreateIndex):
+                self._index(item, tables)
+        for name, node in nodes.items():
+            tables[name] = tables[name].with_(foreign_keys=self._references(node, tables))
+        made = Schema(tuple(sorted(tables.values(), key=lambda t: t.name)))
+        if not has_errors(self.diagnostics):
+            for name, node in nodes.items():
+                self._expressions(node, made, name)
+        return (None if has_errors(self.diagnostics) else made), self.diagnostics
+
+    def _table(self, node: syntax.CreateTable) -> Table:
+        columns: list[Column] = []
+        uniques: list[tuple[str, ...]] = []
+        primary: list[tuple[str, ...]] = []
+        checks: list[Check] = []
+        defs = [i for i in node.items if isinstance(i, syntax.ColumnDef)]
+        for d in defs:
+            if any(c.name.casefold() == d.name.text.casefold() for c in columns):
+                self.report(messages.DuplicateName("column", d.name.text), d.name.span)
+                continue
+            columns.append(self._column(d))
+        names = [c.name for c in columns]
+        for item in node.items:
+            match item:
+                case syntax.ColumnDef():
+                    if item.primary_key:
+                        primary.append((item.name.text,))
+                    if item.unique and not item.primary_key:
+                        uniques.append((item.name.text,))
+                    checks += [Check(show(c)) for c in item.checks]
+                case syntax.KeyDef(primary=is_primary, columns=key):
+                    found = tuple(self._known(k, names, node.name.text) for k in key)
+                    (primary if is_primary else uniques).append(found)
+                case syntax.CheckDef(condition=condition):
+                    checks.append(Check(show(condition)))
+                case syntax.ForeignKeyDef():
+                    pass
+            if len(primary) > 1:
+                self.report(messages.TwoPrimaryKeys(node.name.text), item.span)
+                primary.pop()
+        key = primary[0] if primary else ()
+        columns = [c.with_(nullable=False) if c.name in key else c for c in columns]
+        for d in defs:
+            if d.generated and key != (d.name.text,):
+                self.report(messages.BadGenerated(d.name.text, "only a whole primary key is"), d.span)
+        return Table(node.name.text, tuple(columns), key, tuple(uniques), (), tuple(checks))
+
+    def _column(self, node: syntax.ColumnDef) -> Column:
+        type_ = self.type_of(node.type)
+        if node.generated and type_.kind not in ("int", "unknown"):
+            self.report(messages.BadGenerated(node.name.text, f"it is {type_}"), node.span)
+        default = show(node.default) if node.default is not None else None
+        return Column(node.name.text, type_, not (node.not_null or node.primary_key), default, node.generated)
+
+    def _known(self, name: syntax.Name, names: list[str], table: str) -> str:
+        fits = spelled(name.text, names)
+        if len(fits) != 1:
+            self.report(messages.UnknownColumn(name.text, table, near_names(name.text, names)), name.span)
+            return name.text
+        return fits[0]
+
+    def _index(self, node: syntax.CreateIndex, tables: dict[str, Table]) -> None:
+        fits = spelled(node.table.text, tables)
+        if len(fits) != 1:
+            self.report(messages.UnknownTable(node.table.text, near_names(node.table.text, tables)), node.table.span)
+            return
+        table = tables[fits[0]]
+        columns = tuple(self._known(c, [k.name for k in table.columns], table.name) for c in node.columns)
+        if node.unique:
+            tables[table.name] = table.with_(uniques=(*table.uniques, columns))
+        else:
+            tables[table.name] = table.with_(indexes=(*table.indexes, Index(node.name.text, columns)))
+
+    def _references(self, node: syntax.CreateTable, tables: dict[str, Table]) -> tuple[ForeignKey, ...]:
+        made = []
+        own = [c.name for c in tables[node.name.text].columns]
+        for item in node.items:
+            if isinstance(item, syntax.ColumnDef):
+                made += [self._reference((item.name.text,), r, tables) for r in item.references]
+            elif isinstance(item, syntax.ForeignKeyDef):
+                columns = tuple(self._known(c, own, node.name.text) for c in item.columns)
+                made.append(self._reference(columns, item.reference, tables))
+        return tuple(key for key in made if key is not None)
+
+    def _reference(
+        self, columns: tuple[str, ...], node: syntax.Reference, tables: dict[str, Table]
+    ) -> ForeignKey | None:
+        fits = spelled(node.table.text, tables)
+        if len(fits) != 1:
+            self.report(messages.UnknownTable(node.table.text, near_names(node.table.text, tables)), node.table.span)
+            return None
+        table = tables[fits[0]]
+        target = tuple(self._known(c, [k.name for k in table.columns], table.name) for c in node.columns)
+        target = target or table.primary_key
+        keys = ", ".join(f"({', '.join(k)})" for k in table.keys) or "none"
+        if len(target) != len(columns) or not any(set(k) == set(target) for k in table.keys):
+            detail = f"({', '.join(target)}) is no key of {table.name}"
+            if len(target) != len(columns):
+                detail = f"{len(columns)} columns for {len(target)}"
+            self.report(messages.BadReference(", ".join(columns), detail, f"its keys: {keys}"), node.span)
+            return None
+        return ForeignKey(columns, table.name, target)
+
+    def _expressions(self, node: syntax.CreateTable, schema: Schema, name: str) -> None:
+        """Check the checks and defaults, now that all tables are known."""
+        table = schema.table(name)
+        assert table is not None
+        for item in node.items:
+            conditions = item.checks if isinstance(item, syntax.ColumnDef) else ()
+            if isinstance(item, syntax.CheckDef):
+                conditions = (item.condition,)
+            for condition in conditions:
+                self.diagnostics += check_condition(condition, schema, name)[1]
+            if isinstance(item, syntax.ColumnDef) and item.default is not None:
+                column = table.column(item.name.text)
+                if column is not None:
+                    self.diagnostics += check_default(item.default, column.type)[1]

@@ -1,0 +1,108 @@
+"""Values written as text: how each type is read, in a program's literals and in parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from com.plan import Period
+from com.schema import Type
+
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?\Z", re.ASCII)
+_INT = re.compile(r"[+-]?\d+\Z", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)\Z", re.ASCII)
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
+_PERIOD = re.compile(r"\s*([+-]?\d+)\s*(year|quarter|month|week|day|hour|minute|second|microsecond)s?", re.ASCII | re.I)
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
+_DAYS = {"week": 7, "day": 1}
+_MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "microsecond": 1}
+
+FORMS = {
+    "int": "digits, within 64 bits",
+    "float": "a number such as 1.5 or 2e3",
+    "decimal": "a number such as 12.50",
+    "bool": "true or false",
+    "date": "a date such as '2023-01-31'",
+    "timestamp": "a timestamp such as '2023-01-31 17:30:00'",
+    "json": 'JSON such as \'{"a": 1}\'',
+    "bytes": "hexadecimal digits",
+    "interval": "a span such as '3 day' or '1 month'",
+    "text": "a text without NUL",
+}
+"""How a value of each type is written, for messages."""
+
+
+def read_value(text: str, type_: Type) -> object:
+    """The value that a text stands for, of the type's Python class. ValueError if it stands for none."""
+    match type_.kind:
+        case "int":
+            number = int(text) if _INT.match(text) else None
+            if number is None or not MIN_INT <= number <= MAX_INT:
+                raise ValueError(text)
+            return number
+        case "float":
+            if not _FLOAT.match(text):
+                raise ValueError(text)
+            return float(text)
+        case "decimal":
+            return read_decimal(text)
+        case "bool":
+            if text.lower() not in ("true", "false"):
+                raise ValueError(text)
+            return text.lower() == "true"
+        case "date":
+            if not _DATE.match(text):
+                raise ValueError(text)
+            return date.fromisoformat(text)
+        case "timestamp":
+            return read_timestamp(text)
+        case "json":
+            return json.loads(text)
+        case "bytes":
+            return bytes.fromhex(text)
+        case "interval":
+            return read_period(text)
+        case _:
+            if "\0" in text:
+                raise ValueError(text)
+            return text
+
+
+def read_decimal(text: str) -> Decimal:
+    """A decimal without an exponent."""
+    if not _DECIMAL.match(text):
+        raise ValueError(text)
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(text) from error
+
+
+def read_timestamp(text: str) -> datetime:
+    """A date, or a date and a time, to the microsecond; a T or a blank between them."""
+    match = _TIMESTAMP.match(text)
+    if match is None:
+        raise ValueError(text)
+    day, minutes, seconds, fraction = match.groups()
+    return datetime.fromisoformat(f"{day} {minutes or '00:00'}:{seconds or '00'}.{(fraction or '0').ljust(6, '0')}")
+
+
+def read_period(text: str) -> Period:
+    """One or more numbers with their units."""
+    months = days = microseconds = at = 0
+    while at < len(text.rstrip()):
+        match = _PERIOD.match(text, at)
+        if match is None:
+            raise ValueError(text)
+        count, unit = int(match[1]), match[2].lower()
+        months += count * _MONTHS.get(unit, 0)
+        days += count * _DAYS.get(unit, 0)
+        microseconds += count * _MICROSECONDS.get(unit, 0)
+        at = match.end()
+    if not at:
+        raise ValueError(text)
+    return Period(months, days, microseconds)
