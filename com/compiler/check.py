@@ -270,7 +270,7 @@ class _Checker(Writes):
         for part in node.parts:
             if isinstance(part, str):
                 parts.append(part)
-            elif isinstance(part, syntax.Placeholder) and self._is_list(part):
+            elif isinstance(part, syntax.Placeholder) and self.is_list(part):
                 values = self.values(part)
                 parts.append(values if values is not None else self.poison(part.span))
             else:
@@ -442,7 +442,7 @@ class _Checker(Writes):
 
 
 def _present(condition: ir.Expr, *, negated: bool = False) -> set[Ref]:
-    """The steps that surely have a row where the condition holds (or, negated, where it does not hold and is not null)."""
+    """The steps that surely have a row where the condition holds (or, negated, where it is false)."""
     match condition:
         case ir.Present(ref=ref):
             return set() if negated else {ref}

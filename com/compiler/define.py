@@ -57,7 +57,7 @@ class _Definer(Expressions):
             if any(c.name.casefold() == d.name.text.casefold() for c in columns):
                 self.report(messages.DuplicateName("column", d.name.text), d.name.span)
                 continue
-            columns.append(self._column(d))
+            columns.append(self._column_def(d))
         names = [c.name for c in columns]
         for item in node.items:
             match item:
@@ -67,9 +67,9 @@ class _Definer(Expressions):
                     if item.unique and not item.primary_key:
                         uniques.append((item.name.text,))
                     checks += [Check(show(c)) for c in item.checks]
-                case syntax.KeyDef(primary=is_primary, columns=key):
-                    found = tuple(self._known(k, names, node.name.text) for k in key)
-                    (primary if is_primary else uniques).append(found)
+                case syntax.KeyDef():
+                    found = tuple(self._known(k, names, node.name.text) for k in item.columns)
+                    (primary if item.primary else uniques).append(found)
                 case syntax.CheckDef(condition=condition):
                     checks.append(Check(show(condition)))
                 case syntax.ForeignKeyDef():
@@ -84,7 +84,7 @@ class _Definer(Expressions):
                 self.report(messages.BadGenerated(d.name.text, "only a whole primary key is"), d.span)
         return Table(node.name.text, tuple(columns), key, tuple(uniques), (), tuple(checks))
 
-    def _column(self, node: syntax.ColumnDef) -> Column:
+    def _column_def(self, node: syntax.ColumnDef) -> Column:
         type_ = self.type_of(node.type)
         if node.generated and type_.kind not in ("int", "unknown"):
             self.report(messages.BadGenerated(node.name.text, f"it is {type_}"), node.span)

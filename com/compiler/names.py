@@ -117,9 +117,9 @@ class Block:
 
 
 class Seen:
-    """A table, step or subquery in a `from`, as its columns are seen. `hidden` columns need their alias; `fixed` when there is
-    at most one row; `order` are columns to order by if there is something better than a key; `open` when it is not
-    known, so that any column may be one of it."""
+    """A table, step or subquery in a `from`, as its columns are seen. `hidden` columns need their alias; `fixed` when
+    there is at most one row; `order` are columns to order by if there is something better than a key; `open` when it
+    is not known, so that any column may be one of it."""
 
     __slots__ = ("alias", "fields", "table", "keys", "order", "fixed", "hidden", "unusable", "open")
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from com import diagnostics as messages
 from com.compiler import ir, syntax
-from com.compiler.expressions import Expressions, columns_in
+from com.compiler.expressions import Expressions
 from com.compiler.names import Env, Seen, near_names, spelled
+from com.compiler.resolve import columns_in
 from com.diagnostics import Edit, Fix
 from com.node import Node, children, rebuild
 from com.plan import Field

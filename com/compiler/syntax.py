@@ -20,7 +20,7 @@ class Name(Node):
 
 
 class TypeName(Node):
-    """A type as written, its name in lower case and as com spells it (`integer` is `int`); `numbers` as in decimal(10,2)."""
+    """A type as written, its name in lower case as com spells it (`integer` is `int`); `numbers` as in decimal(10,2)."""
 
     name: str
     numbers: tuple[int, ...]
@@ -207,7 +207,7 @@ class Cast(Node):
 
 
 class Bound(Node):
-    """One end of a window frame: `kind` is unbounded preceding, preceding, current row, following, unbounded following."""
+    """One end of a window frame: unbounded preceding, preceding, current row, following, unbounded following."""
 
     kind: str
     offset: Expr | None
