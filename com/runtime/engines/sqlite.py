@@ -1,0 +1,471 @@
+"""SQLite: how a connection is made safe, how values travel, what its errors mean."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import URL
+
+from com.diagnostics import BadStored, CannotHold, Error, Inexact, Message, Overflow, UnknownMemory, UnsafeMemory
+from com.plan import Field
+from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
+from com.runtime.engines import EngineError, Row
+from com.runtime.engines.sqlite_functions import register
+from com.schema import BOOL, BYTES, DATE, FLOAT, INT, JSON, TEXT, TIMESTAMP, UNKNOWN, Type, decimal
+from com.values import MAX_INT, MIN_INT, read_value
+
+_OPCODES = 200_000
+"""So many steps of SQLite's machine pass between two looks at the clock: about ten milliseconds."""
+
+# ---------------------------------------------------------------- connections
+
+
+def open_link(url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> SqliteLink:
+    """A link to the file of a URL, or to a new memory in RAM."""
+    path = url.database or ":memory:"
+    return SqliteLink(path, read_only=read_only, timeout=timeout, seconds=seconds)
+
+
+class SqliteLink:
+    """One connection. The runtime says begin, commit and rollback itself."""
+
+    name = "sqlite"
+    title = "SQLite"
+    version = sqlite3.sqlite_version
+
+    def __init__(self, path: str, *, read_only: bool, timeout: float, seconds: float | None) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.timeout = timeout
+        self.seconds = seconds
+        self.reasons: list[Message] = []
+        self._until = math.inf
+        self._stop: BaseException | None = None
+        self.driver: Any = self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        in_ram = self.path == ":memory:" or self.path == ""
+        mode = "ro" if self.read_only else "rwc"
+        target = ":memory:" if in_ram else f"file:{_escaped(self.path)}?mode={mode}"
+        try:
+            driver = sqlite3.connect(
+                target, uri=not in_ram, timeout=self.timeout, isolation_level=None, cached_statements=512
+            )
+            driver.execute("select count(*) from sqlite_master").fetchall()
+            self._make_safe(driver)
+        except sqlite3.Error as error:
+            help_ = "name a file of SQLite: sqlite:///shop.db"
+            raise Error(UnknownMemory(self.path, str(error).lower(), help_)) from None
+        return driver
+
+    def _make_safe(self, driver: sqlite3.Connection) -> None:
+        driver.execute("pragma foreign_keys = on")
+        driver.execute("pragma case_sensitive_like = on")
+        driver.execute("pragma recursive_triggers = on")
+        # SQLite counts its own like as unsafe once it minds case, so a view or check with it needs trust
+        likes = driver.execute("select exists (select 1 from sqlite_master where lower(sql) glob '*like*')").fetchone()
+        driver.execute(f"pragma trusted_schema = {'on' if likes[0] else 'off'}")
+        if self.read_only:
+            driver.execute("pragma query_only = on")
+        if driver.execute("pragma foreign_keys").fetchone() != (1,):
+            raise Error(UnsafeMemory("SQLite does not enforce foreign keys", "use a SQLite that was built with them"))
+        if driver.execute("select 'A' like 'a'").fetchone() != (0,):
+            raise Error(UnsafeMemory("like does not mind case", "use a SQLite that knows case_sensitive_like"))
+        register(driver, self.reasons)
+        driver.set_progress_handler(self._look, _OPCODES)
+
+    def _look(self) -> int:
+        try:
+            return 1 if time.monotonic() > self._until else 0
+        except BaseException as stop:  # Ctrl-C arrives here while SQLite is at work
+            self._stop = stop
+            return 1
+
+    def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
+        if self.seconds is not None:
+            self._until = time.monotonic() + self.seconds
+        try:
+            rows: list[Row] = self.driver.execute(sql, binds).fetchall()
+            return rows
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+            raise self._failure(error) from None
+
+    def write(self, sql: str, binds: Mapping[str, Any]) -> int:
+        if self.seconds is not None:
+            self._until = time.monotonic() + self.seconds
+        try:
+            count: int = self.driver.execute(sql, binds).rowcount
+            if count < 0:  # a statement that begins with `with`
+                count = self.driver.execute("select changes()").fetchone()[0]
+            return count
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+            raise self._failure(error) from None
+
+    def ask(self, sql: str, *values: Any) -> list[Row]:
+        return self.run(sql, values)  # type: ignore[arg-type]
+
+    def put(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._until = math.inf
+        try:
+            self.driver.executemany(sql, rows)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+            raise self._failure(error) from None
+
+    def begin(self, write: bool = True) -> None:
+        self._say("begin immediate" if write and not self.read_only else "begin")
+
+    def commit(self) -> None:
+        self._say("commit")
+
+    def rollback(self) -> None:
+        if self.in_transaction:
+            self._say("rollback")
+
+    def _say(self, word: str) -> None:
+        self._until = math.inf
+        try:
+            self.driver.execute(word)
+        except sqlite3.Error as error:
+            raise self._failure(error) from None
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self.driver.in_transaction)
+
+    def close(self) -> None:
+        self.driver.close()
+
+    def reopen(self) -> None:
+        if self.path not in (":memory:", ""):
+            self.driver.close()
+            self.driver = self._connect()
+
+    def copy(self) -> SqliteLink:
+        link = SqliteLink(":memory:", read_only=False, timeout=self.timeout, seconds=self.seconds)
+        self.driver.backup(link.driver)
+        link._make_safe(link.driver)
+        return link
+
+    # ------------------------------------------------------------ structure
+
+    def stamp(self) -> Any:
+        return self.run("pragma schema_version", {})[0][0]
+
+    def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
+        found: dict[str, tuple[bool, list[tuple[str, str, bool]]]] = {}
+        for name, kind in self.run("select name, type from pragma_table_list where schema = 'main'", {}):
+            if kind == "shadow":
+                continue
+            try:
+                rows = self.ask("select name, type, hidden from pragma_table_xinfo(?) order by cid", name)
+            except EngineError:  # a view over what is gone
+                continue
+            columns = [(column, type_ or "", hidden in (2, 3)) for column, type_, hidden in rows if hidden != 1]
+            found[name] = (kind == "table", columns)
+        return found
+
+    def structure(self) -> list[str]:
+        order = "case type when 'table' then 1 when 'index' then 2 when 'view' then 3 else 4 end, rowid"
+        rows = self.run(f"select name, tbl_name, sql from sqlite_master where sql is not null order by {order}", {})
+        shadow = {name for (name,) in self.run("select name from pragma_table_list where type = 'shadow'", {})}
+        own = {name for name, _, _ in rows if name.startswith(("com_", "sqlite_"))} | shadow
+        return [sql for name, table, sql in rows if name not in own and table not in own]
+
+    def set_keys_checked(self, checked: bool) -> None:
+        self._say(f"pragma foreign_keys = {'on' if checked else 'off'}")
+
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def read_type(self, text: str) -> Type:
+        return read_type(text)
+
+    # ------------------------------------------------------------ values
+
+    def encode(self, value: Any, type_: Type) -> Any:
+        return encode(value, type_)
+
+    def encode_list(self, values: Sequence[Any], type_: Type) -> str:
+        return "[" + ",".join([_JSON[type_.kind](v) if v is not None else "null" for v in values]) + "]"
+
+    def encode_rows(self, rows: Sequence[Row], fields: Sequence[Field]) -> str:
+        if all(f.type.kind in _NATIVE for f in fields):
+            text = to_json(rows)
+            if "\\u0000" not in text:
+                return text
+        makers = [_JSON[f.type.kind] for f in fields]
+        lines = [
+            ",".join([m(v) if v is not None else "null" for m, v in zip(makers, row, strict=True)]) for row in rows
+        ]
+        return "[" + ",".join([f"[{line}]" for line in lines]) + "]"
+
+    def decoder(self, field: Field) -> Callable[[Any], Any]:
+        return decoder(field)
+
+    # ------------------------------------------------------------ failures
+
+    def _failure(self, error: Exception) -> Exception:
+        if self._stop is not None:
+            stop, self._stop = self._stop, None
+            raise stop
+        reasons, said = list(self.reasons), str(error)
+        self.reasons.clear()
+        if isinstance(error, UnicodeError):
+            return EngineError("function", said, message=CannotHold("a text", "it is not Unicode", "mend the text"))
+        if isinstance(error, OverflowError):
+            return EngineError("overflow", said, message=Overflow("an int left 64 bits"))
+        code = getattr(error, "sqlite_errorname", "") or ""
+        if reasons and "raised exception" in said:
+            return EngineError("function", said, message=reasons[-1])
+        if "string or blob too big" in said:
+            return EngineError("overflow", said, message=Overflow("a text or a list grew too large for SQLite"))
+        kind = next((kind for start, kind in _KINDS if code.startswith(start)), "refused")
+        if said == "integer overflow" or (kind == "refused" and code == "SQLITE_TOOBIG"):
+            kind = "overflow"
+        if "closed database" in said:
+            kind = "lost"
+        place = said.partition(": ")[2] if kind in ("unique", "check", "not_null") else ""
+        message = Overflow("an int left 64 bits") if kind == "overflow" else None
+        return EngineError(kind, said, place, message)
+
+
+_KINDS = (
+    ("SQLITE_CONSTRAINT_UNIQUE", "unique"),
+    ("SQLITE_CONSTRAINT_PRIMARYKEY", "unique"),
+    ("SQLITE_CONSTRAINT_ROWID", "unique"),
+    ("SQLITE_CONSTRAINT_FOREIGNKEY", "foreign_key"),
+    ("SQLITE_CONSTRAINT_CHECK", "check"),
+    ("SQLITE_CONSTRAINT_NOTNULL", "not_null"),
+    ("SQLITE_CONSTRAINT", "rule"),
+    ("SQLITE_MISMATCH", "rule"),
+    ("SQLITE_BUSY", "busy"),
+    ("SQLITE_LOCKED", "busy"),
+    ("SQLITE_INTERRUPT", "interrupted"),
+    ("SQLITE_FULL", "full"),
+    ("SQLITE_READONLY", "read_only"),
+    ("SQLITE_CANTOPEN", "lost"),
+    ("SQLITE_IOERR", "lost"),
+    ("SQLITE_CORRUPT", "lost"),
+    ("SQLITE_NOTADB", "lost"),
+)
+
+
+def _escaped(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+# ---------------------------------------------------------------- values to the driver
+
+_NATIVE = frozenset({"int", "text"})
+
+
+def encode(value: Any, type_: Type) -> Any:
+    """A value as the driver takes it: ints, floats, texts, bytes."""
+    if value is None:
+        return None
+    match type_.kind:
+        case "int":
+            if not MIN_INT <= value <= MAX_INT:
+                raise EngineError("overflow", "", message=Overflow(f"{value} is no int of 64 bits"))
+            return int(value)
+        case "text":
+            return _text(value)
+        case "decimal":
+            return _number(value)
+        case "float":
+            return _finite(float(value))
+        case "bool":
+            return int(value)
+        case "timestamp":
+            return timestamp_text(value)
+        case "date":
+            return str(value)
+        case "json":
+            return _text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        case _:
+            return value
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise EngineError("function", "", message=CannotHold("a text with NUL", "NUL ends a text", "remove it"))
+    return value
+
+
+def _number(value: Decimal | int) -> int | float:
+    if isinstance(value, int):
+        return value
+    if value == value.to_integral_value() and MIN_INT <= value <= MAX_INT:
+        return int(value)
+    if len(value.normalize().as_tuple().digits) > 15:
+        raise EngineError("function", "", message=Inexact(format(value, "f"), "SQLite"))
+    return float(value)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        message = CannotHold(str(value), "it is no number", "leave it out, or use null")
+        raise EngineError("function", "", message=message)
+    return value
+
+
+def _json_decimal(value: Decimal) -> str:
+    _number(value)
+    return format(value, "f")
+
+
+def _json_text(value: str) -> str:
+    return to_json(_text(value))
+
+
+_JSON: dict[str, Callable[[Any], str]] = {
+    "int": str,
+    "text": _json_text,
+    "decimal": _json_decimal,
+    "float": lambda v: repr(_finite(float(v))),
+    "bool": lambda v: "1" if v else "0",
+    "date": lambda v: f'"{v}"',
+    "timestamp": lambda v: f'"{timestamp_text(v)}"',
+    "bytes": lambda v: f'"{v.hex()}"',
+    "json": lambda v: to_json(json.dumps(v, ensure_ascii=False, separators=(",", ":"))),
+    "null": lambda v: "null",
+    "unknown": lambda v: to_json(v),
+}
+
+# ---------------------------------------------------------------- values from the driver
+
+
+def decoder(field: Field) -> Callable[[Any], Any]:
+    """Makes of what SQLite gives a value of the field's type; SQLite may hold anything anywhere."""
+    name, type_ = field.name, field.type
+
+    def bad(value: Any) -> EngineError:
+        given = f"'{value}'" if isinstance(value, str) else str(value)
+        return EngineError("function", "", message=BadStored(name, given, str(type_)))
+
+    def read_int(v: Any) -> Any:
+        if v is None or type(v) is int:
+            return v
+        if isinstance(v, float) and (v == int(v) if math.isfinite(v) else False) and MIN_INT <= v < MAX_INT:
+            return int(v)
+        if isinstance(v, float) and not MIN_INT <= v < MAX_INT:
+            raise EngineError("overflow", "", message=Overflow(f"{name} left 64 bits"))
+        raise bad(v)
+
+    def read_float(v: Any) -> Any:
+        if v is None:
+            return v
+        if not isinstance(v, int | float):
+            raise bad(v)
+        if not math.isfinite(v):
+            raise EngineError("overflow", "", message=Overflow(f"{name} became infinite"))
+        return float(v)
+
+    def read_decimal(v: Any) -> Any:
+        if v is None:
+            return v
+        if isinstance(v, int):
+            return at_scale(Decimal(v), type_.scale)
+        if not isinstance(v, float):
+            raise bad(v)
+        if not math.isfinite(v):
+            raise EngineError("overflow", "", message=Overflow(f"{name} became infinite"))
+        number = at_scale(Decimal(repr(v)), type_.scale)
+        if len(number.normalize().as_tuple().digits) > 15:
+            raise EngineError("function", "", message=Inexact(format(number, "f"), "SQLite"))
+        return number
+
+    def read_text(v: Any) -> Any:
+        if v is None or isinstance(v, str):
+            return v
+        if isinstance(v, bytes):
+            raise bad("bytes")
+        return float_text(v) if isinstance(v, float) else str(v)
+
+    def read_bool(v: Any) -> Any:
+        if v is None:
+            return v
+        if v == 0 or v == 1:
+            return v == 1
+        raise bad(v)
+
+    def read_time(v: Any) -> Any:
+        if v is None:
+            return v
+        try:
+            return read_value(v, type_)
+        except (ValueError, TypeError):
+            raise bad(v) from None
+
+    def read_json(v: Any) -> Any:
+        if v is None:
+            return v
+        try:
+            return json.loads(v)
+        except (ValueError, TypeError):
+            raise bad(v) from None
+
+    def read_bytes(v: Any) -> Any:
+        if v is None or isinstance(v, bytes):
+            return v
+        try:
+            return bytes.fromhex(v)
+        except (ValueError, TypeError):
+            raise bad(v) from None
+
+    readers: dict[str, Callable[[Any], Any]] = {
+        "int": read_int,
+        "float": read_float,
+        "decimal": read_decimal,
+        "text": read_text,
+        "bool": read_bool,
+        "date": read_time,
+        "timestamp": read_time,
+        "json": read_json,
+        "bytes": read_bytes,
+    }
+    return readers.get(type_.kind, lambda v: v)
+
+
+# ---------------------------------------------------------------- types as declared
+
+_TYPE = re.compile(r"\s*([^()]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)\s*(.*?))?\s*\Z", re.DOTALL)
+_TEXT = {"text", "clob", "string", "varchar", "char", "character", "nchar", "nvarchar", "uuid", "citext", "enum", "xml"}
+_TEXT |= {"character varying", "varying character", "native character", "tinytext", "mediumtext", "longtext", "bpchar"}
+_NAMED = {
+    **dict.fromkeys(_TEXT, TEXT),
+    **dict.fromkeys(("real", "float", "double", "double precision", "float4", "float8"), FLOAT),
+    **dict.fromkeys(("bool", "boolean"), BOOL),
+    **dict.fromkeys(("datetime", "timestamp", "datetime2", "timestamp without time zone"), TIMESTAMP),
+    **dict.fromkeys(("blob", "bytea", "binary", "varbinary", "tinyblob", "mediumblob", "longblob", "bytes"), BYTES),
+    **dict.fromkeys(("json", "jsonb"), JSON),
+    **dict.fromkeys(("int unsigned", "integer unsigned", "unsigned big int", "serial", "bigserial", "bit"), INT),
+    "date": DATE,
+}
+_INTS = re.compile(r"(tiny|small|medium|big)?int(eger)?[248]?( unsigned| signed| unsigned zerofill)?\Z")
+_DECIMALS = {"decimal", "numeric", "dec", "number", "fixed"}
+
+
+def read_type(text: str) -> Type:
+    """The com type of a declared type; `unknown` if com has none for it (none declared, time, geometry, …)."""
+    match = _TYPE.match(text.lower())
+    if match is None:
+        return UNKNOWN
+    name, first, second, rest = " ".join(match[1].split()), match[2], match[3], match[4]
+    if rest:
+        name = f"{name} {' '.join(rest.split())}"
+    if name in _DECIMALS:
+        if first is None:
+            return FLOAT  # any number: what SQLite keeps then
+        precision, scale = int(first), int(second or 0)
+        return decimal(max(precision, 1), scale) if 0 <= scale <= precision else FLOAT
+    if _INTS.match(name):
+        return INT
+    return _NAMED.get(name, UNKNOWN)
