@@ -16,7 +16,6 @@ from com.compiler.names import Block, Entry, Env, near_names
 from com.compiler.writes import Writes
 from com.diagnostics import Diagnostic, Edit, Fix, has_errors
 from com.functions import RowsField, Signature
-from com.node import rebuild, walk
 from com.plan import Constant, Effect, Field, Parameter, Ref, Scalar
 from com.schema import UNKNOWN, Schema, Type
 from com.source import Span
@@ -61,6 +60,7 @@ class _Checker(Writes):
         super().__init__(schema, calls)
         self.slots = 0
         self.loops = 0
+        self.returned = False
         self.steps: list[tuple[Entry, syntax.Step]] = []
         self.effects: dict[tuple[str, str], dict[str, None]] = {}
 
@@ -80,14 +80,11 @@ class _Checker(Writes):
         effects = tuple(Effect(verb, name, tuple(columns)) for (verb, name), columns in self.effects.items())
         name = node.header.name.text if node.header is not None else stem
         needed = {e.ref for e, _ in self.steps if e.used} | ({result} if result is not None else set())
-        body = rebuild(body, lambda n: n.with_(needed=n.ref in needed) if isinstance(n, ir.Step) else n)
-        return ir.Program(name, parameters, body, effects, result)
+        return ir.Program(name, parameters, _marked(body, needed), effects, result)
 
     def _result(self, body: tuple[syntax.Statement, ...]) -> Ref | None:
         """The last step that reads, when no path returns rows."""
-        if any(
-            isinstance(n, syntax.ReturnRows | syntax.ReturnQuery | syntax.ReturnValues) for s in body for n in walk(s)
-        ):
+        if self.returned:
             return None
         here = {id(s) for s in body}
         last = [
@@ -189,6 +186,7 @@ class _Checker(Writes):
                     made.append(self._assert(node))
                 case syntax.ReturnRows() | syntax.ReturnQuery() | syntax.ReturnValues():
                     self._once("return", node.span, met[0])
+                    self.returned = True
                     met = (True, met[1])
                     returned = self._return(node)
                     if returned is not None:
@@ -462,6 +460,22 @@ def _present(condition: ir.Expr, *, negated: bool = False) -> set[Ref]:
             return set()
         case _:
             return set()
+
+
+def _marked(body: tuple[ir.Statement, ...], needed: set[Ref]) -> tuple[ir.Statement, ...]:
+    """The statements, each step with whether anything reads its rows."""
+    made: list[ir.Statement] = []
+    for node in body:
+        match node:
+            case ir.Step(ref=ref):
+                made.append(node.with_(needed=ref in needed))
+            case ir.ForEach(body=inner):
+                made.append(node.with_(body=_marked(inner, needed)))
+            case ir.If(then=then, otherwise=otherwise):
+                made.append(node.with_(then=_marked(then, needed), otherwise=_marked(otherwise, needed)))
+            case _:
+                made.append(node)
+    return tuple(made)
 
 
 def _title(lines: tuple[str, ...]) -> str:
