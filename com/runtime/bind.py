@@ -232,6 +232,12 @@ class Program:
         index = self._index(at, many.column)
         return lambda frame: [row[index] for row in frame.relations[at].rows]
 
+    def picked(self, rows: Rows) -> Callable[[Frame], list[Row]]:
+        """A function of the frame that gives typed rows of the wanted columns."""
+        at = _whole(rows.ref)
+        indexes = [self._index(at, field.name) for field in rows.fields]
+        return lambda frame: [tuple([row[i] for i in indexes]) for row in frame.relations[at].rows]
+
     def _many(self, ref: Ref, column: str | None, encode: Callable[[Sequence[Any]], Any], mark: int) -> Getter:
         if column is None:
             name = ref.name

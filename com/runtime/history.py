@@ -57,7 +57,7 @@ class _Reader:
 
 
 def _typed(value: Any, type_: Type) -> Any:
-    """A value of an image as a typed value; as it stands if it does not fit (a memory may hold what its types forbid)."""
+    """A value of an image as a typed value; as it stands if a memory holds what its type forbids."""
     if value is None:
         return None
     try:
@@ -152,7 +152,7 @@ class Undo:
         if table is None or not table.primary_key:
             self.strange.append(change)
             return
-        key = {name: value for name, value in zip(table.primary_key, change.key, strict=True)}
+        key = dict(zip(table.primary_key, change.key, strict=True))
         if not self._is(table, key, change.after):
             self.strange.append(change)
         if change.before is None:

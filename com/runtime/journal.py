@@ -45,7 +45,8 @@ TABLES = Schema(
             "com_run",
             "run",
             "#run program schema_hash plan engine engine_version parameters clock zone mode #history #base ids status"
-            " code? message? path? outcome? result? answer? #written parent? idempotency? #started #ended? steps? digest?",
+            " code? message? path? outcome? result? answer? #written parent? idempotency? #started #ended? steps?"
+            " digest?",
         ),
         _table("com_schema", "hash", "hash text"),
         _table("com_step", "run step", "#run #step path kind operation inputs result rows? #count changes"),
