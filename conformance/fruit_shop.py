@@ -99,13 +99,12 @@ class Shop:
             program = f"questions/q{question['id']:02}.com"
             try:
                 rows = self.run(program).to_dicts()
+                first[question["id"]] = rows[0] if rows else {}
+                values = [next(iter(row.values())) for row in rows]
+                if not same(question["gold"], values):
+                    raise ValueError(f"gold {question['gold']}, got {', '.join(map(str, values)) or 'no rows'}")
             except Exception as error:
                 self.complain(f"{program}: {error}")
-                continue
-            values = [next(iter(row.values())) for row in rows]
-            if not same(question["gold"], values):
-                self.complain(f"{program}: gold {question['gold']}, got {', '.join(map(str, values)) or 'no rows'}")
-            first[question["id"]] = rows[0] if rows else {}
         echo(f"questions {len(questions) - (self.wrong - before)}/{len(questions)}")
         return first
 
