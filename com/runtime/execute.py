@@ -304,7 +304,7 @@ class Execution:
                 return shown(self.program.value(part)(self.frame), type_)
             case Many(type=type_):
                 return shown_list(self.program.values(part)(self.frame), type_)
-            case Computed(column, type_):
+            case Computed(type=type_):
                 return shown(self._computed(part, row), type_)
 
     def _single(self, statement: Statement | None) -> Row:

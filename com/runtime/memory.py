@@ -1,0 +1,289 @@
+"""A memory: opened by URL, its schema, its runs, its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from com.diagnostics import (
+    BadParameter,
+    Error,
+    OtherSchema,
+    ReadOnlyMemory,
+    TablesThere,
+    UnknownMemory,
+)
+from com.plan import Plan
+from com.runtime import journal, replay
+from com.runtime.arguments import Given, take
+from com.runtime.bind import Program
+from com.runtime.calls import REGISTRY, Recorded, Registry
+from com.runtime.canon import hash_json
+from com.runtime.digest import digest
+from com.runtime.engines import EngineError, Link, open_link
+from com.runtime.failures import explain
+from com.runtime.history import read_images, step_hashes
+from com.runtime.journal import Flaw, RunRow
+from com.runtime.outcome import Outcome
+from com.runtime.reflect import Reflection, merged, reflect
+from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
+from com.runtime.run import Order, Runner, local_time, read_outcome, real_time
+from com.schema import Schema, dump_schema, load_schema, schema_hash
+
+PROGRAMS = 256
+"""So many plans are kept ready."""
+
+
+def connect(
+    url: str,
+    *,
+    read_only: bool = False,
+    history: bool = True,
+    zone: str = "UTC",
+    timeout: float = 5.0,
+    seconds: float | None = None,
+    calls: Registry | None = None,
+) -> Memory:
+    """Opens a memory. `url` is SQLAlchemy's (`sqlite:///shop.db`, `sqlite://` in RAM), or the path of a SQLite file.
+
+    `history`: whether row images are kept. `zone`: of $now and $today. `timeout`: seconds to wait for a lock.
+    `seconds`: how long one statement may take. `calls`: the functions programs may call, else all that are registered.
+    """
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Error(BadParameter("zone", repr(zone), "a time zone", "write it as Europe/Madrid or UTC")) from None
+    address = read_url(url)
+    if read_only and address.database and not Path(address.database).exists():
+        raise Error(UnknownMemory(url, "there is no such file", "look at its path, or create it first"))
+    link = open_link(address, read_only=read_only, timeout=timeout, seconds=seconds)
+    return Memory(link, address, history=history, zone=zone, calls=REGISTRY if calls is None else calls)
+
+
+def create(url: str, schema: Schema, statements: Iterable[str], **options: Any) -> Memory:
+    """Makes a new memory that holds the tables of a schema: `statements` are their DDL. Error if it has tables."""
+    memory = connect(url, **options)
+    try:
+        there = [t.name for t in memory.schema.tables]
+        if there:
+            raise Error(TablesThere(", ".join(there)))
+        memory.make_tables(schema, statements)
+    except BaseException:
+        memory.close()
+        raise
+    return memory
+
+
+def read_url(url: str) -> URL:
+    """The URL of a memory; a bare path is that of a SQLite file."""
+    if "://" not in url:
+        return URL.create("sqlite", database=url)
+    try:
+        return make_url(url)
+    except ArgumentError:
+        help_ = "write it as sqlite:///shop.db, or name a file"
+        raise Error(UnknownMemory(url, "it is no URL", help_)) from None
+
+
+class Memory:
+    """An open memory. Not to be shared by threads."""
+
+    def __init__(self, link: Link, url: URL, *, history: bool, zone: str, calls: Registry) -> None:
+        self.link = link
+        self.url = url
+        self.history = history
+        self.zone = zone
+        self.calls = calls
+        self._runner = Runner(link, calls)
+        self._programs: dict[int, Program] = {}
+        self._reflection: Reflection | None = None
+        self._stamp: Any = None
+        self._hash = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.link.close()
+
+    # ------------------------------------------------------------ schema
+
+    @property
+    def engine(self) -> str:
+        """The engine's name: sqlite."""
+        return self.link.name
+
+    @property
+    def schema(self) -> Schema:
+        """The tables and views that the memory holds now, com's own left out."""
+        return self._reflected().schema
+
+    @property
+    def schema_hash(self) -> str:
+        """The hash of the schema, as plans name it."""
+        self._reflected()
+        return self._hash
+
+    def _reflected(self) -> Reflection:
+        stamp = self.link.stamp()
+        if self._reflection is None or stamp != self._stamp:
+            self._stamp = stamp
+            found = reflect(self.link, self.url)
+            declared = self._declared()
+            if declared is not None:
+                found = found.with_(schema=merged(declared, found.schema))
+            if self._reflection is None or found.schema != self._reflection.schema:
+                self._hash = schema_hash(found.schema)
+                self._reflection = found
+            else:
+                self._reflection = self._reflection.with_(computed=found.computed)
+        return self._reflection
+
+    def _declared(self) -> Schema | None:
+        """The schema that com made the memory with."""
+        if not journal.exists(self.link):
+            return None
+        hash_ = journal.meta(self.link, "schema")
+        text = journal.read_text(self.link, "com_schema", hash_) if hash_ else None
+        return load_schema(text) if text else None
+
+    def make_tables(self, schema: Schema, statements: Iterable[str]) -> None:
+        """Makes a schema's tables by their DDL, and keeps the schema as declared."""
+        link = self.link
+        try:
+            link.begin()
+            for statement in statements:
+                link.run(statement, {})
+            named = schema_hash(schema)
+            journal.create(link, schema, named)
+            journal.keep(link, "com_schema", named, dump_schema(schema))
+            link.commit()
+        except EngineError as error:
+            link.rollback()
+            raise Error(explain(error, link, schema, None)) from None
+        self._reflection = None
+
+    # ------------------------------------------------------------ running
+
+    def execute(
+        self,
+        plan: Plan,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        clock: datetime | None = None,
+        key: str | None = None,
+        history: bool | None = None,
+        approve: str | None = None,
+    ) -> Outcome:
+        """Runs a plan: everything or nothing. RunError if it fails.
+
+        `clock` is $now, in the memory's zone; the real time if not given. `key`: a second run with the same key gives
+        the first one's outcome. `approve`: the id of a preview; the run is refused if it would change other rows.
+        """
+        program, order = self._order(plan, parameters, clock, history)
+        order = order.with_(key=key, approve=approve)
+        if self.link.read_only:
+            writes = sorted({e.name for e in plan.effects if e.verb in ("insert", "update", "delete")})
+            if writes:
+                raise Error(ReadOnlyMemory(", ".join(writes)))
+            return self._runner.read(program, self.schema, order).with_(preview="")
+        return self._runner.run(program, self.schema, order)
+
+    def dry_run(
+        self,
+        plan: Plan,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        clock: datetime | None = None,
+        calls: Mapping[str, Any] | None = None,
+        make_calls: bool = False,
+    ) -> Outcome:
+        """What a run would do; memory stays as it is. `calls`: rows (or functions) that answer calls by name;
+        without them, calls are refused unless `make_calls`."""
+        program, order = self._order(plan, parameters, clock, True)
+        recorded = Recorded({}, calls, make_calls)
+        if not self.link.read_only:
+            return self._runner.preview(program, self.schema, order, recorded)
+        copy = self.link.copy()
+        try:
+            return Runner(copy, self.calls).preview(Program(plan, copy), self.schema, order, recorded)
+        finally:
+            copy.close()
+
+    def _order(
+        self, plan: Plan, parameters: Mapping[str, Any] | None, clock: datetime | None, history: bool | None
+    ) -> tuple[Program, Order]:
+        if plan.engine != self.engine:
+            raise Error(OtherSchema("engine", plan.engine, self.engine))
+        if plan.schema != self.schema_hash:
+            raise Error(OtherSchema("schema", plan.schema[:12], self.schema_hash[:12]))
+        given: Given = take(plan, parameters or {})
+        now = clock if clock is not None else local_time(real_time(), self.zone)
+        return self._ready(plan), Order(given, now, self.zone, self.history if history is None else history)
+
+    def _ready(self, plan: Plan) -> Program:
+        known = self._programs.get(id(plan))
+        if known is None or known.plan is not plan:
+            if len(self._programs) >= PROGRAMS:
+                self._programs.clear()
+            known = self._programs[id(plan)] = Program(plan, self.link)
+        return known
+
+    # ------------------------------------------------------------ the journal
+
+    def log(self) -> list[RunRow]:
+        """All runs of the journal, in order of number."""
+        return journal.read_runs(self.link) if journal.exists(self.link) else []
+
+    def run(self, number: int) -> RunRow:
+        """The journal's row of a run. Error if there is none."""
+        return replay.run_of(self.link, number)
+
+    def outcome(self, number: int) -> Outcome:
+        """The outcome of a run, as the journal holds it."""
+        return read_outcome(self.link, self.schema, self.run(number))
+
+    def digest(self) -> str:
+        """A hash over all rows of all tables: the same for the same rows on every engine."""
+        return digest(self.link, self.schema)
+
+    def verify(self) -> list[Flaw]:
+        """Where the journal is not as it was written: nothing if all fits."""
+        if not journal.exists(self.link):
+            return []
+
+        def changes_hash(run: int) -> str:
+            hashes = step_hashes(self.schema, read_images(self.link, self.schema, run))
+            return hash_json([[s, hashes[s]] for s in sorted(hashes)])
+
+        return journal.verify(self.link, changes_hash)
+
+    def replay(self, number: int, compile: Compile) -> Replayed:
+        """Runs a recorded run again, on a copy of the memory as it was; says what is not the same."""
+        return replay.replay(self.link, self._reflected(), number, compile)
+
+    def replay_all(
+        self, into: str, compile: Compile, create: Create | None = None, progress: Progress | None = None
+    ) -> Rebuilt:
+        """Builds a memory from the journal alone; it must hold the same rows in the end. `create` gives the DDL of a
+        schema; without it the tables are made by the same statements as here."""
+        target = connect(into, zone=self.zone, calls=self.calls)
+        try:
+            if target.schema.tables or journal.exists(target.link):
+                raise Error(TablesThere(", ".join(t.name for t in target.schema.tables) or "a journal"))
+            statements = create(self.schema, target.engine) if create else self.link.structure()
+            target.make_tables(self.schema, statements)
+            return replay.rebuild(self.link, self.schema, target.link, compile, progress)
+        finally:
+            target.close()

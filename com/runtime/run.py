@@ -1,0 +1,479 @@
+"""One run as one transaction, its journal rows included: retries, calls, idempotency keys, lost connections."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from com.diagnostics import Error, KeyReused, Lost, MustChange
+from com.node import Node, dump
+from com.plan import Field, Plan
+from com.runtime import journal
+from com.runtime.arguments import Given
+from com.runtime.bind import Program
+from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, make
+from com.runtime.canon import canonical_rows, hash_json, restore_rows, to_json, types_of
+from com.runtime.engines import EngineError, Link
+from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
+from com.runtime.failures import explain
+from com.runtime.history import Image, changes_json, merge, read_images, step_hashes
+from com.runtime.journal import Head, RunRow, StepRow
+from com.runtime.outcome import Change, Outcome, RunError, StepRun
+from com.schema import Schema, dump_schema, parse_type
+from com.source import NOWHERE
+
+WAITS = (0.01, 0.05, 0.2, 0.5)
+"""Seconds between tries when the memory is busy, besides what the engine itself waits."""
+
+
+def real_time() -> int:
+    """Microseconds since 1970, UTC: the one place where the runtime looks at a clock."""
+    return time.time_ns() // 1000
+
+
+class Order(Node):
+    """What is to be run, and how. `clock` is local to `zone`; `number` and `ids` are given when a journal is replayed
+    or rebuilt, `at` (microseconds) too; `parent` names the run that this one undoes or repeats."""
+
+    given: Given
+    clock: datetime
+    zone: str
+    history: bool = True
+    key: str | None = None
+    mode: str = "run"
+    parent: str | None = None
+    approve: str | None = None
+    at: int | None = None
+
+
+def local_time(micros: int, zone: str) -> datetime:
+    """A moment as the wall clock of a zone shows it."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+
+
+def _micros(clock: datetime, zone: str) -> int:
+    since = clock.replace(tzinfo=ZoneInfo(zone)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return since // timedelta(microseconds=1)
+
+
+class Runner:
+    """Runs programs on one link. It lasts as long as the memory is open, and remembers what it has made sure of."""
+
+    def __init__(self, link: Link, registry: Registry) -> None:
+        self.link = link
+        self.registry = registry
+        self.kept: set[str] = set()
+        self.has_journal = False
+
+    # ------------------------------------------------------------ running
+
+    def run(
+        self, program: Program, schema: Schema, order: Order, number: int | None = None, calls: Recorded | None = None
+    ) -> Outcome:
+        """Runs to the end, or raises RunError and leaves memory as it was. A journal that is rebuilt gives the run's
+        number and recorded calls."""
+        return _Attempts(self, program, schema, order, number, calls or Recorded({})).run()
+
+    def read(self, program: Program, schema: Schema, order: Order) -> Outcome:
+        """Runs a program that writes nothing on a memory that is only read: nothing is journaled."""
+        return self.preview(program, schema, order, Recorded({}), watched=False)
+
+    def preview(self, program: Program, schema: Schema, order: Order, calls: Recorded, watched: bool = True) -> Outcome:
+        """Runs, and gives the transaction up whatever happens."""
+        link, batches, tries = self.link, True, 0
+        while True:
+            try:
+                link.begin()
+                if not link.read_only and not journal.exists(link):
+                    journal.create(link, schema)
+                number = 0 if link.read_only else journal.head(link).run + 1
+                done = execution(program, schema, order, calls, number, batches, watched=watched)
+                done.go()
+                images = read_images(link, schema, number) if done.written and order.history else []
+                return _preview(done, images, order)
+            except BatchFailed:
+                batches = False
+            except NeedCall as need:
+                link.rollback()
+                calls.record(need, _made(self.registry, need, program.plan))
+            except EngineError as error:
+                tries = _busy(error, tries, link, schema)
+            finally:
+                link.rollback()
+
+
+def execution(
+    program: Program,
+    schema: Schema,
+    order: Order,
+    calls: Recorded,
+    number: int,
+    batches: bool,
+    ids: Mapping[str, int] | None = None,
+    watched: bool = False,
+) -> Execution:
+    return Execution(
+        program,
+        schema,
+        order.given,
+        calls,
+        now=order.clock,
+        run=number,
+        history=order.history,
+        batches=batches,
+        ids=ids,
+        watched=watched,
+    )
+
+
+def _busy(error: EngineError, tries: int, link: Link, schema: Schema) -> int:
+    """Waits before the next try; RunError when there were enough."""
+    if error.kind != "busy" or tries >= len(WAITS):
+        raise RunError(explain(error, link, schema, None), NOWHERE) from None
+    time.sleep(WAITS[tries])
+    return tries + 1
+
+
+def _made(registry: Registry, need: NeedCall, plan: Plan) -> list[tuple[Any, ...]]:
+    try:
+        return make(registry, need.call, need.step, need.arguments)
+    except Refusal as refusal:
+        raise RunError(refusal.message, need.step.span, need.path, text=plan.text) from refusal.__cause__
+
+
+def preview_id(program: Program, given: dict[str, Any], schema: Schema, changes: tuple[Change, ...]) -> str:
+    """What names a preview: the hash of the program, its parameters, the schema and the rows changed."""
+    return hash_json([program.program, given, program.schema, changes_json(schema, changes)])
+
+
+def _preview(done: Execution, images: list[Image], order: Order) -> Outcome:
+    program, changes = done.program, merge(images)
+    rows, fields = rows_of(done)
+    steps = _steps(done, step_hashes(done.schema, images))
+    name = preview_id(program, order.given.json(program.plan), done.schema, changes)
+    return Outcome(rows, fields, done.answer, changes, steps, None, name, tuple(done.statements or ()))
+
+
+def rows_of(done: Execution) -> tuple[tuple[tuple[Any, ...], ...], tuple[Field, ...]]:
+    relation = done.rows
+    return (tuple(relation.rows), relation.fields) if relation else ((), ())
+
+
+def _steps(done: Execution, hashes: Mapping[int, str]) -> tuple[StepRun, ...]:
+    return tuple(s.with_(changes=hashes[s.number]) if s.number in hashes else s for s in done.steps)
+
+
+class _Attempts:
+    """The tries of one run."""
+
+    def __init__(
+        self, runner: Runner, program: Program, schema: Schema, order: Order, number: int | None, calls: Recorded
+    ) -> None:
+        self.runner = runner
+        self.number = number
+        self.link = runner.link
+        self.program = program
+        self.schema = schema
+        self.order = order
+        self.started = real_time() if order.at is None else order.at
+        self.given = order.given.json(program.plan)
+        self.calls = calls
+        self.reserved: int | None = None
+        self.row: RunRow | None = None
+        self.base = 0
+
+    def run(self) -> Outcome:
+        batches, tries = True, 0
+        while True:
+            try:
+                return self._try(batches)
+            except BatchFailed:
+                self.link.rollback()
+                batches = False
+            except NeedCall as need:
+                self.link.rollback()
+                try:
+                    self._call(need)
+                except RunError as failed:
+                    raise self._record(failed) from failed.__cause__
+            except EngineError as error:
+                self._give_up()
+                try:
+                    tries = _busy(error, tries, self.link, self.schema)
+                except RunError as failed:
+                    raise self._record(failed) from None
+            except RunError as failed:
+                self._give_up()
+                raise self._record(failed) from failed.__cause__
+            except BaseException:
+                self._give_up()
+                raise
+
+    def _give_up(self) -> None:
+        try:
+            self.link.rollback()
+        except EngineError:  # the engine has rolled back already, or the connection is gone with its transaction
+            self.link.reopen()
+
+    def _try(self, batches: bool) -> Outcome:
+        link, order, schema = self.link, self.order, self.schema
+        link.begin()
+        self._journal()
+        if order.key is not None and self.reserved is None:
+            earlier = self._earlier(order.key)
+            if earlier is not None:
+                link.rollback()
+                return earlier
+        head = journal.head(link)
+        self.base = head.commits
+        number = self.reserved or self.number or head.run + 1
+        done = execution(self.program, schema, self.order, self.calls, number, batches)
+        done.go()
+        images = read_images(link, schema, number) if done.written and order.history else []
+        changes = merge(images)
+        if order.approve is not None:
+            found = preview_id(self.program, self.given, schema, changes)
+            if found != order.approve:
+                raise RunError(MustChange(order.approve, found), NOWHERE)
+        outcome = self._write(done, head, number, images, changes)
+        self._commit(number)
+        self.runner.has_journal = True
+        self.runner.kept |= {self.program.program, self.program.digest, self.program.schema}
+        return outcome
+
+    def _journal(self) -> None:
+        if not self.runner.has_journal and not journal.exists(self.link):
+            journal.create(self.link, self.schema)
+
+    def _commit(self, number: int) -> None:
+        try:
+            self.link.commit()
+        except EngineError as error:
+            if self.link.in_transaction:
+                raise
+            self._decide(number, error)
+
+    def _decide(self, number: int, error: EngineError) -> None:
+        """The connection was lost while committing: looks up whether the run is there."""
+        try:
+            self.link.reopen()
+            there = journal.exists(self.link) and self.link.ask("select digest from com_run where run = ?", number)
+        except (EngineError, Error):
+            help_ = "look it up before you run it again: com log"
+            raise RunError(Lost(number, "may have been recorded or not", help_), NOWHERE) from None
+        if not there or self.row is None or there[0][0] != self.row.digest:
+            raise EngineError("lost", error.said)
+
+    # ------------------------------------------------------------ writing the journal
+
+    def _pending(self, number: int) -> RunRow:
+        program, order, link = self.program, self.order, self.link
+        return RunRow(
+            run=number,
+            program=program.program,
+            schema_hash=program.schema,
+            plan=program.digest,
+            engine=link.name,
+            engine_version=link.version,
+            parameters=to_json(self.given),
+            clock=str(order.clock),
+            zone=order.zone,
+            mode=order.mode,
+            history=int(order.history),
+            base=self.base,
+            ids="{}",
+            status="pending",
+            code=None,
+            message=None,
+            path=None,
+            outcome=None,
+            result=None,
+            answer=None,
+            written=0,
+            parent=order.parent,
+            idempotency=order.key,
+            started=self.started,
+            ended=None,
+            steps=None,
+            digest=None,
+        )
+
+    def _keep(self) -> None:
+        """Keeps the texts that the run's row names by their hashes."""
+        program, kept = self.program, self.runner.kept
+        if program.program not in kept:
+            journal.keep(self.link, "com_program", program.program, program.plan.name, program.plan.text)
+        if program.schema not in kept:
+            journal.keep(self.link, "com_schema", program.schema, dump_schema(self.schema))
+        if program.digest not in kept:
+            journal.keep(self.link, "com_blob", program.digest, to_json(dump(program.plan)))
+
+    def _write(
+        self, done: Execution, head: Head, number: int, images: list[Image], changes: tuple[Change, ...]
+    ) -> Outcome:
+        link, order = self.link, self.order
+        hashes = step_hashes(self.schema, images)
+        steps = _steps(done, hashes)
+        rows, fields = rows_of(done)
+        changed = hash_json([[s, hashes[s]] for s in sorted(hashes)]) if order.history else ""
+        result, outcome = result_of(rows, fields, done.answer, changed, whole=order.key is not None)
+        self._keep()
+        ended = real_time() if order.at is None else order.at
+        step_rows = [_step_row(number, s) for s in steps]
+        self.row = journal.sealed(
+            self._pending(number).with_(
+                ids=to_json(done.first_ids),
+                status="done",
+                outcome=outcome,
+                result=result,
+                answer=done.answer,
+                written=done.written,
+                ended=ended,
+            ),
+            step_rows,
+        )
+        journal.write_run(link, self.row, step_rows, replace=self.reserved is not None)
+        if done.written:
+            at = max(head.time, _micros(order.clock, order.zone))
+            head = journal.write_commit(link, head, self.row, at, changed)
+        else:
+            head = head.with_(run=max(head.run, number))
+        journal.write_head(link, head)
+        self._write_ids(done)
+        return Outcome(rows, fields, done.answer, changes, steps, number)
+
+    def _write_ids(self, done: Execution) -> None:
+        for table, last in done.last_ids.items():
+            if last != done.first_ids.get(table):
+                self.link.put("delete from com_id where tbl = ?", [[table]])
+                self.link.put("insert into com_id values (?, ?)", [[table, last]])
+
+    def _record(self, failed: RunError) -> RunError:
+        """Writes the failed run's row, in a transaction of its own."""
+        link, message = self.link, failed.message
+        if isinstance(message, Lost) and message.run:
+            return failed
+        try:
+            link.begin()
+            self._journal()
+            head = journal.head(link)
+            number = self.reserved or head.run + 1
+            self._keep()
+            data = [message.code, dump(message), failed.path]
+            row = journal.sealed(
+                self._pending(number).with_(
+                    status="failed",
+                    code=message.code,
+                    message=message.fill(message.text),
+                    path=failed.path,
+                    outcome=hash_json(data),
+                    idempotency=None,
+                    base=self.base or head.commits,
+                    ended=real_time() if self.order.at is None else self.order.at,
+                ),
+                [],
+            )
+            journal.write_run(link, row, [], replace=self.reserved is not None)
+            journal.write_head(link, head.with_(run=max(head.run, number)))
+            link.commit()
+            failed.run_id = number
+            self.runner.has_journal = True
+        except EngineError:  # what could not be written cannot be recorded either
+            self._give_up()
+        return failed
+
+    # ------------------------------------------------------------ calls and keys
+
+    def _call(self, need: NeedCall) -> None:
+        """Makes a call while no transaction is open, and records its result in a commit of its own."""
+        link = self.link
+        if self.reserved is None:
+            self._commits(self._reserve)
+        rows = _made(self.runner.registry, need, self.program.plan)
+        data = self.calls.record(need, rows)
+        number = self.reserved
+        assert number is not None
+        self._commits(lambda: journal.write_call(link, number, need.path, need.call.function, need.inputs, data))
+
+    def _reserve(self) -> None:
+        self._journal()
+        head = journal.head(self.link)
+        self.base = head.commits
+        self._keep()
+        journal.write_run(self.link, self._pending(head.run + 1), [], replace=False)
+        journal.write_head(self.link, head.with_(run=head.run + 1))
+        self.reserved = head.run + 1
+
+    def _commits(self, do: Any) -> None:
+        """Does something in a transaction of its own, again while the memory is busy."""
+        tries = 0
+        while True:
+            try:
+                self.link.begin()
+                do()
+                self.link.commit()
+                return
+            except EngineError as error:
+                self._give_up()
+                tries = _busy(error, tries, self.link, self.schema)
+
+    def _earlier(self, key: str) -> Outcome | None:
+        """The outcome of the run that was made with this key. A run that was never finished is taken up again."""
+        row = journal.find_key(self.link, key)
+        if row is None:
+            return None
+        if row.program != self.program.program or row.parameters != to_json(self.given):
+            raise Error(KeyReused(key, row.run))
+        if row.status == "pending":
+            self.reserved = row.run
+            self.order = self.order.with_(clock=datetime.fromisoformat(row.clock), zone=row.zone)
+            recorded = journal.read_calls(self.link, row.run)
+            self.calls = Recorded({path: (inputs, json.loads(data)) for path, (inputs, data) in recorded.items()})
+            return None
+        return read_outcome(self.link, self.schema, row).with_(repeated=True)
+
+
+def _step_row(number: int, step: StepRun) -> StepRow:
+    return StepRow(
+        number,
+        step.number,
+        step.path,
+        step.kind,
+        step.operation,
+        step.inputs,
+        step.result,
+        step.rows,
+        step.count,
+        step.changes,
+    )
+
+
+def result_of(
+    rows: tuple[tuple[Any, ...], ...], fields: tuple[Field, ...], answer: str | None, changed: str, whole: bool
+) -> tuple[str | None, str]:
+    """The rows as the journal keeps them (None if they are too many), and the outcome's hash."""
+    data = {
+        "fields": [[f.name, str(f.type), f.nullable] for f in fields],
+        "rows": canonical_rows(rows, types_of(fields)),
+    }
+    text = to_json(data)
+    kept = text if whole or (len(rows) <= CAP_ROWS and len(text) <= CAP_BYTES) else None
+    return kept, hash_json([text, answer, changed])
+
+
+def read_outcome(link: Link, schema: Schema, row: RunRow) -> Outcome:
+    """The outcome of a run as the journal holds it. Rows that were too many to keep are missing."""
+    data = json.loads(row.result) if row.result else {"fields": [], "rows": []}
+    fields = tuple(Field(name, parse_type(type_), nullable) for name, type_, nullable in data["fields"])
+    rows = restore_rows(data["rows"], types_of(fields))
+    changes = merge(read_images(link, schema, row.run)) if row.written and row.history else ()
+    steps = tuple(
+        StepRun(s.step, s.path, s.kind, s.operation, s.inputs, s.result, s.count, s.changes, s.rows)
+        for s in journal.read_steps(link, row.run)
+    )
+    return Outcome(rows, fields, row.answer, changes, steps, row.run)
