@@ -74,10 +74,23 @@ def _typed(value: Any, type_: Type) -> Any:
                 return read_value(value, type_)
             case "text":
                 return value if isinstance(value, str) else str(value)
+            case "unknown":
+                return _literal(value)
             case _:
                 return float(value) if isinstance(value, Decimal) else value
     except (ValueError, TypeError, ArithmeticError):
         return value
+
+
+def _literal(text: Any) -> Any:
+    """The value of an SQL literal: so images hold what com has no type for."""
+    if not isinstance(text, str):
+        return text
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    if text[:2] in ("X'", "x'"):
+        return bytes.fromhex(text[2:-1])
+    return float(text) if {".", "e", "n"} & set(text.lower()) else int(text)
 
 
 def merge(images: Iterable[Image]) -> tuple[Change, ...]:

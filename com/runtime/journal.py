@@ -88,14 +88,19 @@ def exists(link: Link) -> bool:
 
 def create(link: Link, schema: Schema, declared: str | None = None) -> None:
     """Makes the journal's tables, inside a transaction. `declared`: the schema that com made the memory with."""
-    held = any(link.ask(f"select 1 from {link.quote(t.name)} limit 1") for t in schema.tables if not t.is_view)
     for statement in statements(link):
         link.run(statement, {})
-    meta = [["journal", VERSION], ["held_rows", str(int(held))]]
+    meta = [["journal", VERSION]]
     if declared is not None:
         meta.append(["schema", declared])
     link.put("insert into com_meta values (?, ?)", meta)
     link.put("insert into com_head values (1, 0, 0, 0, ?)", [[START]])
+
+
+def begin(link: Link, schema: Schema) -> None:
+    """Notes, inside the transaction of the first run, whether memory holds rows that no run wrote."""
+    held = any(link.ask(f"select 1 from {link.quote(t.name)} limit 1") for t in schema.tables if not t.is_view)
+    link.put("insert into com_meta values (?, ?)", [["held_rows", str(int(held))]])
 
 
 def meta(link: Link, name: str) -> str | None:

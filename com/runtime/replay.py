@@ -242,7 +242,7 @@ def rebuild(link: Link, schema: Schema, target: Link, compile: Compile, progress
     """Does all runs again on an empty memory, in the order in which they were committed."""
     if not journal.exists(link):
         raise Error(NotFromStart("there is none", "run programs first"))
-    if journal.meta(link, "held_rows") != "0":
+    if journal.meta(link, "held_rows") == "1":
         help_ = "rebuild from a copy of the memory as it was then; runs can be replayed one by one"
         raise Error(NotFromStart("memory held rows before its first run", help_))
     runs = _in_order(link)

@@ -230,6 +230,8 @@ class _Attempts:
                 link.rollback()
                 return earlier
         head = journal.head(link)
+        if head.commits == 0 and journal.meta(link, "held_rows") is None:
+            journal.begin(link, schema)
         self.base = head.commits
         number = self.reserved or self.number or head.run + 1
         done = execution(self.program, schema, self.order, self.calls, number, batches)

@@ -304,6 +304,7 @@ _CASTS: dict[str, Callable[[Any], Any]] = {
     "bool": _cast_bool,
     "text": _cast_text,
     "json": _cast_json,
+    "bytes": bytes.fromhex,
 }
 
 
@@ -341,7 +342,8 @@ def _json_get(text: str, path: str) -> str | None:
 
 class _StringAgg:
     """Values joined by a separator, ordered by keys. The spec has two letters a key: a or d (descending), and f or n
-    (nulls first or last, whichever the direction)."""
+    (nulls first or last, whichever the direction); a `u` before them keeps each value once, in its own order if there
+    are no keys."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, tuple[Any, ...]]] = []
@@ -349,7 +351,8 @@ class _StringAgg:
         self.spec: list[str] = []
 
     def step(self, value: str | None, separator: str | None, spec: str, *keys: Any) -> None:
-        self.spec = spec.split(",") if spec else []
+        if not self.rows:
+            self.spec = spec.split(",") if spec else []
         if value is not None:
             self.separator = separator or ""
             self.rows.append((value, keys))
@@ -357,9 +360,15 @@ class _StringAgg:
     def finalize(self) -> str | None:
         if not self.rows:
             return None
+        unique = self.spec[:1] == ["u"]
+        if unique:
+            self.spec = self.spec[1:]
         if self.spec:
             self.rows.sort(key=cmp_to_key(self._compare))
-        return self.separator.join([value for value, _ in self.rows])
+        elif unique:
+            self.rows.sort()
+        values = [value for value, _ in self.rows]
+        return self.separator.join(dict.fromkeys(values) if unique else values)
 
     def _compare(self, left: tuple[str, tuple[Any, ...]], right: tuple[str, tuple[Any, ...]]) -> int:
         for a, b, form in zip(left[1], right[1], self.spec, strict=True):
