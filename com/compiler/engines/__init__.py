@@ -1,1 +1,110 @@
-"""One small table an engine: how it writes what com means, and what it cannot do."""
+"""One small table an engine: how it writes what com means, and what it cannot do.
+
+A table says it in terms of a `Writer`, which makes SQL trees; here they are opaque, so that sqlglot stays in one room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from com import plan
+from com.compiler import ir
+from com.node import Node
+from com.schema import Column, Type
+
+Tree = Any
+"""A SQL tree in the making."""
+
+
+CHAIN = frozenset({"+", "-", "*", "negate", "div"})
+"""Arithmetic whose parts may leave their type for a while: only the whole is brought back to it."""
+
+
+class Writer(Protocol):
+    """What makes SQL trees of IR and of parts."""
+
+    def expr(self, node: ir.Expr) -> Tree:
+        """The tree of an expression."""
+
+    def bind(self, binding: plan.Binding) -> Tree:
+        """A parameter."""
+
+    def column(self, alias: str, name: str) -> Tree:
+        """A column, without its table if `alias` is empty."""
+
+    def call(self, name: str, *args: Tree) -> Tree:
+        """A function's call."""
+
+    def binary(self, operator: str, left: Tree, right: Tree) -> Tree:
+        """An operator between two operands, in parentheses where they are needed."""
+
+    def cast(self, tree: Tree, to: str) -> Tree:
+        """A cast to a type of the engine."""
+
+    def text(self, value: str) -> Tree:
+        """A text's literal."""
+
+    def number(self, value: object) -> Tree:
+        """A number's literal."""
+
+    def null(self) -> Tree:
+        """Null."""
+
+    def is_null(self, tree: Tree, negated: bool = False) -> Tree:
+        """`is [not] null`"""
+
+    def case(self, whens: Sequence[tuple[Tree, Tree]], otherwise: Tree | None) -> Tree:
+        """A searched case."""
+
+    def aggregate(self, name: str, args: Sequence[Tree], distinct: bool = False) -> Tree:
+        """An aggregate's call."""
+
+    def unsupported(self, what: str, instead: str) -> None:
+        """Tells that the engine cannot express what stands here."""
+
+    def picked(self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None) -> Tree:
+        """A plain select of named columns from one source."""
+
+    def calling(self, name: str, args: Sequence[Tree], alias: str) -> Tree:
+        """A function that gives rows, as a source."""
+
+
+Render = Callable[[Writer, ir.Apply], Tree]
+Aggregation = ir.Aggregate | ir.Window
+
+
+class Engine(Node):
+    """How an engine differs. `functions`: operators and functions by their names in com.functions; those not listed
+    are calls of the same name. `settle` brings the result of arithmetic to its type. `rows` and `values` read a bound
+    relation and a bound list. `image` writes a value for a row's image; `objects` and `arrays` make JSON of images.
+    `stored` names the type of a column in DDL. `none` is the limit that cuts nothing."""
+
+    name: str
+    title: str
+    dialect: str
+    functions: Mapping[str, Render]
+    aggregates: Mapping[str, Callable[[Writer, Aggregation, list[Tree]], Tree]]
+    cast: Callable[[Writer, ir.Cast], Tree]
+    settle: Callable[[Writer, ir.Apply, Tree], Tree]
+    rows: Callable[[Writer, plan.Rows, str | None, bool], Tree]
+    values: Callable[[Writer, plan.Many, Type], Tree]
+    image: Callable[[Writer, Type, Tree], Tree]
+    part: Callable[[Writer, Type, Tree], Tree]
+    objects: Callable[[Writer, Sequence[tuple[str, Tree]]], Tree]
+    arrays: Callable[[Writer, Sequence[Tree]], Tree]
+    extract: Callable[[Writer, Tree, int], Tree]
+    stored: Callable[[Column, bool], str]
+    no_limit: int
+
+
+NAMES = ("sqlite",)
+"""The engines that plans are made for."""
+
+
+def load(name: str) -> Engine:
+    """The table of an engine."""
+    assert name in NAMES
+    found: Engine = import_module(f"com.compiler.engines.{name}").ENGINE
+    return found

@@ -1,0 +1,56 @@
+"""A schema to the statements that make its tables, in the engine's words.
+
+Takes a schema, and the checked expressions of its checks and defaults; types are written so that they are read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from com.compiler import ir, sql
+from com.compiler.engines import Engine, load
+from com.compiler.sql import Sql, Tree
+from com.schema import Schema, Table
+
+
+def create_tables(
+    schema: Schema,
+    engine: str,
+    checks: Mapping[tuple[str, int], ir.Expr],
+    defaults: Mapping[tuple[str, str], ir.Expr],
+) -> tuple[str, ...]:
+    """One statement a table and an index. `checks` by table and place, `defaults` by table and column."""
+    table = load(engine)
+    made: list[Tree] = []
+    for found in schema.tables:
+        if not found.is_view:
+            made.append(_table(found, table, checks, defaults))
+            made += [sql.create_index(i.name, found.name, i.columns) for i in found.indexes]
+    return tuple(sql.write(tree, table.dialect) for tree in made)
+
+
+def _table(
+    table: Table,
+    engine: Engine,
+    checks: Mapping[tuple[str, int], ir.Expr],
+    defaults: Mapping[tuple[str, str], ir.Expr],
+) -> Tree:
+    s = Sql(engine, [])
+    s.names = {table.name: ""}
+    s.inline = True
+    parts = []
+    for c in table.columns:
+        key = table.primary_key == (c.name,)
+        default = defaults.get((table.name, c.name))
+        required = (not c.nullable or c.name in table.primary_key) and not (key and c.generated)
+        written = s.expr(default) if default is not None else None
+        parts.append(sql.column_def(c.name, engine.stored(c, key), key=key, required=required, default=written))
+    if len(table.primary_key) > 1:
+        parts.append(sql.key_def(table.primary_key))
+    parts += [sql.unique_def(u) for u in table.uniques]
+    parts += [sql.foreign_key_def(k.columns, k.table, k.target) for k in table.foreign_keys]
+    for number in range(len(table.checks)):
+        condition = checks.get((table.name, number))
+        if condition is not None:
+            parts.append(sql.check_def(s.expr(condition)))
+    return sql.create_table(table.name, parts)

@@ -1,0 +1,708 @@
+"""IR expressions and queries to SQL: trees of sqlglot's node classes, never text.
+
+Takes IR and an engine's table; gives statements of the plan, the values in them bound. May assume what the check
+guarantees; guarantees that every name is quoted, every value a parameter or a literal, and every node of a class on
+the positive list below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, assert_never
+
+from sqlglot import expressions as exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel
+from sqlglot.generator import Generator
+
+from com import diagnostics as messages
+from com import plan
+from com.compiler import ir
+from com.compiler.engines import CHAIN, Engine
+from com.diagnostics import Diagnostic
+from com.node import Node
+from com.schema import Table, Type
+from com.source import NOWHERE, Span
+
+Tree = exp.Expr
+
+ALLOWED = (
+    exp.Add, exp.Alias, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast, exp.Check,
+    exp.CheckColumnConstraint, exp.Column, exp.ColumnConstraint, exp.ColumnDef, exp.Create, exp.DPipe, exp.DataType,
+    exp.DefaultColumnConstraint, exp.Delete, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except, exp.Exists,
+    exp.Filter, exp.ForeignKey, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having, exp.HexString, exp.Identifier, exp.In,
+    exp.Index, exp.IndexParameters, exp.Insert, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Limit,
+    exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.NotNullColumnConstraint, exp.Null, exp.Offset,
+    exp.OnConflict, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Placeholder, exp.PrimaryKey,
+    exp.PrimaryKeyColumnConstraint, exp.Reference, exp.Returning, exp.Schema, exp.Select, exp.Star, exp.Sub,
+    exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.UniqueColumnConstraint, exp.Update, exp.Values,
+    exp.Var, exp.Where, exp.Window, exp.WindowSpec,
+)  # fmt: skip
+"""The only node classes that are ever written as SQL."""
+
+_BINARY: dict[str, type[exp.Expression]] = {
+    "or": exp.Or, "and": exp.And, "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+    "like": exp.Like, "escape": exp.Escape, "||": exp.DPipe, "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div,
+    "%": exp.Mod, "is": exp.Is,
+}  # fmt: skip
+_LEVEL: dict[type[exp.Expr], int] = {
+    exp.Or: 1, exp.And: 2, exp.Not: 3, exp.EQ: 4, exp.NEQ: 4, exp.LT: 4, exp.LTE: 4, exp.GT: 4, exp.GTE: 4,
+    exp.Like: 4, exp.Escape: 4, exp.Is: 4, exp.In: 4, exp.Between: 4, exp.DPipe: 5, exp.Add: 6, exp.Sub: 6,
+    exp.Mul: 7, exp.Div: 7, exp.Mod: 7, exp.Neg: 9, exp.Select: 0, exp.Union: 0,
+}  # fmt: skip
+"""How tightly each operator binds; all else binds tighter."""
+
+# ---------------------------------------------------------------- parts of trees
+
+
+@lru_cache(maxsize=4096)
+def name(text: str) -> exp.Identifier:
+    """A quoted name. Trees share them: the generator reads, and changes nothing."""
+    return exp.Identifier(this=text, quoted=True)
+
+
+@lru_cache(maxsize=4096)
+def column(alias: str, text: str) -> exp.Column:
+    """A column, without its table if `alias` is empty."""
+    return exp.Column(this=name(text), table=name(alias)) if alias else exp.Column(this=name(text))
+
+
+def at(tree: Tree, level: int) -> Tree:
+    """The tree, in parentheses if it binds less tightly than this."""
+    return exp.Paren(this=tree) if _LEVEL.get(type(tree), 10) < level else tree
+
+
+def binary(operator: str, left: Tree, right: Tree) -> Tree:
+    made = _BINARY[operator]
+    level = _LEVEL[made]
+    if level < 3:
+        return made(this=at(left, level), expression=at(right, level + 1))
+    if made is exp.Escape:
+        return made(this=left, expression=right)
+    if level == 4:
+        return made(this=at(left, 5), expression=at(right, 5))
+    if made is exp.DPipe:  # engines differ in how tightly it binds
+        return made(this=left if type(left) is exp.DPipe else at(left, 10), expression=at(right, 10))
+    return made(this=at(left, level), expression=at(right, level + 1))
+
+
+def both(conditions: Iterable[Tree | None]) -> Tree | None:
+    """All conditions joined by `and`, or None if there is none."""
+    made: Tree | None = None
+    for condition in conditions:
+        if condition is not None:
+            made = condition if made is None else binary("and", made, condition)
+    return made
+
+
+def negated(tree: Tree) -> Tree:
+    if type(tree) is exp.Is and not tree.args.get("negate"):
+        tree.args["negate"] = True
+        return tree
+    return exp.Not(this=at(tree, 3))
+
+
+def is_null(tree: Tree, negate: bool = False) -> Tree:
+    return exp.Is(this=at(tree, 5), expression=exp.Null(), negate=negate)
+
+
+def call(function: str, *args: Tree) -> Tree:
+    return exp.Anonymous(this=function, expressions=list(args))
+
+
+def text(value: str) -> Tree:
+    return exp.Literal(this=value, is_string=True)
+
+
+def number(value: object) -> Tree:
+    shown = str(value)
+    if shown[0] == "-":
+        return exp.Neg(this=exp.Literal(this=shown[1:], is_string=False))
+    return exp.Literal(this=shown, is_string=False)
+
+
+def alias(tree: Tree, as_: str) -> Tree:
+    return exp.Alias(this=tree, alias=name(as_))
+
+
+def table(of: str, as_: str = "") -> exp.Table:
+    return exp.Table(this=name(of), alias=exp.TableAlias(this=name(as_))) if as_ else exp.Table(this=name(of))
+
+
+def derived(query: Tree, as_: str) -> Tree:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=name(as_)))
+
+
+def select(
+    columns: Sequence[Tree],
+    source: Tree | None = None,
+    where: Tree | None = None,
+    order: Sequence[Tree] = (),
+    joins: Sequence[Tree] = (),
+    limit: Tree | None = None,
+) -> exp.Select:
+    made: dict[str, Any] = {"expressions": list(columns)}
+    if source is not None:
+        made["from_"] = exp.From(this=source)
+    if joins:
+        made["joins"] = list(joins)
+    if where is not None:
+        made["where"] = exp.Where(this=where)
+    if order:
+        made["order"] = exp.Order(expressions=list(order))
+    if limit is not None:
+        made["limit"] = exp.Limit(expression=limit)
+    return exp.Select(**made)
+
+
+def join(source: Tree, on: Tree | None, kind: str = "inner") -> Tree:
+    if kind in ("left", "right", "full"):
+        return exp.Join(this=source, side=kind.upper(), on=on)
+    return exp.Join(this=source, kind="INNER", on=on)
+
+
+def ordered(tree: Tree, descending: bool = False, nulls_first: bool | None = None) -> Tree:
+    """A key of an order. Without `nulls_first` the engine's own place of nulls will do."""
+    first = not descending if nulls_first is None else nulls_first
+    return exp.Ordered(this=tree, desc=True if descending else None, nulls_first=first)
+
+
+def row_number(order: Sequence[Tree], partition: Sequence[Tree] = ()) -> Tree:
+    made: dict[str, Any] = {"this": call("row_number")}
+    if partition:
+        made["partition_by"] = list(partition)
+    if order:
+        made["order"] = exp.Order(expressions=list(order))
+    return exp.Window(**made)
+
+
+def row(trees: Sequence[Tree]) -> Tree:
+    return trees[0] if len(trees) == 1 else exp.Tuple(expressions=list(trees))
+
+
+def met_twice(made: exp.Select, keys: Sequence[Tree]) -> Tree:
+    """A select, of whose rows only those stay that have a key in common with another; at most one."""
+    made.set("group", exp.Group(expressions=list(keys)))
+    made.set("having", exp.Having(this=binary(">", call("count", exp.Star()), number(1))))
+    made.set("limit", exp.Limit(expression=number(1)))
+    return made
+
+
+def is_in(trees: Sequence[Tree], query: Tree) -> Tree:
+    return exp.In(this=at(row(trees), 5), query=exp.Subquery(this=query))
+
+
+def exists(query: Tree) -> Tree:
+    return exp.Exists(this=query)
+
+
+def scalar(query: Tree) -> Tree:
+    return exp.Subquery(this=query)
+
+
+def star() -> Tree:
+    return exp.Star()
+
+
+def null() -> Tree:
+    return exp.Null()
+
+
+def values(rows: Sequence[Sequence[Tree]]) -> Tree:
+    return exp.Values(expressions=[exp.Tuple(expressions=list(r)) for r in rows])
+
+
+def insert(
+    into: str,
+    columns: Sequence[str],
+    source: Tree,
+    conflict: Tree | None = None,
+    returning: Sequence[Tree] = (),
+) -> Tree:
+    target = exp.Schema(this=table(into), expressions=[name(c) for c in columns])
+    return exp.Insert(this=target, expression=source, conflict=conflict, returning=_returning(returning))
+
+
+def on_conflict(columns: Sequence[str], assignments: Sequence[tuple[str, Tree]] = ()) -> Tree:
+    """What is done with a row whose key is taken: nothing, or the assignments."""
+    keys = [name(c) for c in columns]
+    action = exp.Var(this="DO UPDATE" if assignments else "DO NOTHING")
+    return exp.OnConflict(conflict_keys=keys, action=action, expressions=_assigned(assignments) or None)
+
+
+def update(
+    target: Tree,
+    assignments: Sequence[tuple[str, Tree]],
+    where: Tree,
+    source: tuple[Tree, list[Tree]] | None = None,
+    returning: Sequence[Tree] = (),
+) -> Tree:
+    made: dict[str, Any] = {"this": target, "expressions": _assigned(assignments), "where": exp.Where(this=where)}
+    if source is not None:
+        first, joins = source
+        if joins:
+            first.set("joins", joins)
+        made["from_"] = exp.From(this=first)
+    return exp.Update(**made, returning=_returning(returning))
+
+
+def delete(target: Tree, where: Tree, returning: Sequence[Tree] = ()) -> Tree:
+    return exp.Delete(this=target, where=exp.Where(this=where), returning=_returning(returning))
+
+
+def _assigned(assignments: Sequence[tuple[str, Tree]]) -> list[Tree]:
+    return [exp.EQ(this=column("", c), expression=tree) for c, tree in assignments]
+
+
+def _returning(trees: Sequence[Tree]) -> Tree | None:
+    return exp.Returning(expressions=list(trees)) if trees else None
+
+
+# ---------------------------------------------------------------- tables
+
+
+def column_def(column_: str, type_: str, *, key: bool, required: bool, default: Tree | None) -> Tree:
+    """A column of a new table; `key` if it is the primary key by itself."""
+    kinds: list[Tree] = [exp.PrimaryKeyColumnConstraint()] if key else []
+    if required:
+        kinds.append(exp.NotNullColumnConstraint())
+    if default is not None:
+        bare = isinstance(default, exp.Literal | exp.Boolean | exp.Null | exp.HexString)
+        kinds.append(exp.DefaultColumnConstraint(this=default if bare else exp.Paren(this=default)))
+    constraints = [exp.ColumnConstraint(kind=k) for k in kinds]
+    return exp.ColumnDef(this=name(column_), kind=_type(type_), constraints=constraints)
+
+
+def key_def(columns: Sequence[str]) -> Tree:
+    return exp.PrimaryKey(expressions=[name(c) for c in columns])
+
+
+def unique_def(columns: Sequence[str]) -> Tree:
+    return exp.UniqueColumnConstraint(this=exp.Schema(expressions=[name(c) for c in columns]))
+
+
+def check_def(condition: Tree) -> Tree:
+    return exp.CheckColumnConstraint(this=condition)
+
+
+def foreign_key_def(columns: Sequence[str], of: str, target: Sequence[str]) -> Tree:
+    named = exp.Schema(this=table(of), expressions=[name(c) for c in target]) if target else table(of)
+    return exp.ForeignKey(expressions=[name(c) for c in columns], reference=exp.Reference(this=named))
+
+
+def create_table(of: str, parts: Sequence[Tree]) -> Tree:
+    return exp.Create(this=exp.Schema(this=table(of), expressions=list(parts)), kind="TABLE")
+
+
+def create_index(index: str, of: str, columns: Sequence[str]) -> Tree:
+    params = exp.IndexParameters(columns=[name(c) for c in columns])
+    return exp.Create(this=exp.Index(this=name(index), table=table(of), params=params), kind="INDEX")
+
+
+def _type(text_: str) -> Tree:
+    return exp.DataType(this=exp.DType.USERDEFINED, kind=text_)
+
+
+# ---------------------------------------------------------------- trees to text
+
+
+@lru_cache(maxsize=8)
+def _generator(dialect: str) -> Generator:
+    made = Dialect.get_or_raise(dialect).generator(
+        unsupported_level=ErrorLevel.RAISE, identify=True, comments=False, normalize_functions=False, pretty=False
+    )
+    handlers: dict[type[exp.Expr], Any] = {cls: made._dispatch[cls] for cls in ALLOWED if cls in made._dispatch}
+    start, end = made._identifier_start, made._identifier_end
+
+    def identifier(_: Generator, node: exp.Expr) -> str:
+        return f"{start}{node.args['this'].replace(end, end + end)}{end}"
+
+    def column_(_: Generator, node: exp.Expr) -> str:
+        of = node.args.get("table")
+        own = identifier(_, node.args["this"])
+        return f"{identifier(_, of)}.{own}" if of is not None else own
+
+    def anonymous(self: Generator, node: exp.Expr) -> str:
+        return f"{node.args['this']}({', '.join([self.sql(arg) for arg in node.args['expressions']])})"
+
+    def alias_(self: Generator, node: exp.Expr) -> str:
+        return f"{self.sql(node.args['this'])} AS {identifier(self, node.args['alias'])}"
+
+    def cast(self: Generator, node: exp.Expr) -> str:
+        return f"CAST({self.sql(node.args['this'])} AS {node.args['to'].args['kind']})"
+
+    lean: dict[type[exp.Expr], Any] = {
+        exp.Identifier: identifier,
+        exp.Column: column_,
+        exp.Anonymous: anonymous,
+        exp.Alias: alias_,
+        exp.Cast: cast,
+        exp.Select: Generator.select_sql,
+    }
+    made._dispatch = {**handlers, **lean}
+    return made
+
+
+def write(tree: Tree, dialect: str) -> str:
+    """The text of a tree. ValueError if one of its nodes is not on the list."""
+    written: str = _generator(dialect).generate(tree, copy=False)
+    return written
+
+
+# ---------------------------------------------------------------- expressions and queries
+
+
+class Sql:
+    """One statement in the making: its parameters, and what of bound relations it reads. `known` holds the IR that the
+    statement is made of: only columns that stand in it are bound. `names` puts aliases in the place of others."""
+
+    def __init__(self, engine: Engine, problems: list[Diagnostic], *known: Node | Iterable[Node] | None) -> None:
+        self.engine = engine
+        self.problems = problems
+        self.binds: dict[plan.Binding, str] = {}
+        self.known = known
+        self.used: set[tuple[str, str]] | None = None
+        self.names: dict[str, str] = {}
+        self.depth = 0
+        self.span = NOWHERE
+        self.inline = False
+
+    def statement(self, tree: Tree, fields: Sequence[plan.Field] = (), hidden: int = 0) -> plan.Statement:
+        """The statement, once its tree is whole."""
+        binds = tuple((name_, binding) for binding, name_ in self.binds.items())
+        return plan.Statement(write(tree, self.engine.dialect), binds, tuple(fields), hidden)
+
+    # ------------------------------------------------------------ what engines use
+
+    binary = staticmethod(binary)
+    call = staticmethod(call)
+    column = staticmethod(column)
+    text = staticmethod(text)
+    number = staticmethod(number)
+    null = staticmethod(null)
+
+    def is_null(self, tree: Tree, negated: bool = False) -> Tree:
+        return is_null(tree, negated)
+
+    def cast(self, tree: Tree, to: str) -> Tree:
+        return exp.Cast(this=tree, to=_type(to))
+
+    def case(self, whens: Sequence[tuple[Tree, Tree]], otherwise: Tree | None) -> Tree:
+        return exp.Case(ifs=[exp.If(this=when, true=then) for when, then in whens], default=otherwise)
+
+    def aggregate(self, name: str, args: Sequence[Tree], distinct: bool = False) -> Tree:
+        return call(name, exp.Distinct(expressions=list(args))) if distinct else call(name, *args)
+
+    def picked(self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None) -> Tree:
+        return select([alias(tree, as_) for tree, as_ in columns], source, limit=limit)
+
+    def calling(self, function: str, args: Sequence[Tree], alias: str) -> Tree:
+        return exp.Table(this=call(function, *args), alias=exp.TableAlias(this=name(alias)))
+
+    def unsupported(self, what: str, instead: str) -> None:
+        self.problems.append(Diagnostic(messages.EngineLacks(self.engine.title, what, instead), self.span))
+
+    def bind(self, binding: plan.Binding) -> Tree:
+        """A parameter; equal bindings share one."""
+        assert not self.inline, "a table's own expressions bind nothing"
+        known = self.binds.get(binding)
+        if known is None:
+            known = self.binds[binding] = f"p{len(self.binds) + 1}"
+        return exp.Placeholder(this=known)
+
+    # ------------------------------------------------------------ expressions
+
+    def expr(self, e: ir.Expr) -> Tree:
+        """The tree of an expression."""
+        match e:
+            case ir.Column():
+                return column(self.names.get(e.alias, e.alias) if self.names else e.alias, e.name)
+            case ir.Value():
+                return self.bind(plan.Scalar(e.ref, e.column, e.type))
+            case ir.Constant():
+                return self._constant(e.value, e.type)
+            case ir.Apply():
+                self.span = e.span
+                return self._apply(e)
+            case ir.Cast():
+                self.span = e.span
+                tree: Tree = self.engine.cast(self, e)
+                return tree
+            case ir.Aggregate():
+                return self._aggregate(e)
+            case ir.Present():
+                return self.bind(plan.Present(e.ref))
+            case ir.Case():
+                whens = [(self.expr(when), self.expr(then)) for when, then in e.whens]
+                return self.case(whens, self.expr(e.otherwise) if e.otherwise is not None else None)
+            case ir.InItems():
+                if not e.items:
+                    return exp.Boolean(this=False)
+                return exp.In(this=at(self.expr(e.operand), 5), expressions=[self.expr(i) for i in e.items])
+            case ir.InValues():
+                many = plan.Many(e.values.ref, e.values.column, e.values.type)
+                query = self.engine.values(self, many, e.operand.type)
+                return exp.In(this=at(self.expr(e.operand), 5), query=exp.Subquery(this=query))
+            case ir.InQuery():
+                return exp.In(this=at(self.expr(e.operand), 5), query=exp.Subquery(this=self._inner(e.query)))
+            case ir.Exists():
+                return exp.Exists(this=self._inner(e.query))
+            case ir.Scalar():
+                return exp.Subquery(this=self._inner(e.query))
+            case ir.Window():
+                return self._window(e)
+            case _:
+                raise AssertionError(f"{type(e).__name__} has no place in SQL")
+
+    def _constant(self, value: object, type_: Type) -> Tree:
+        match value:
+            case None:
+                return exp.Null()
+            case bool():
+                return exp.Boolean(this=value)
+            case int():
+                return number(value)
+            case Decimal():
+                return number(format(value, "f"))
+            case float():
+                shown = repr(value)
+                return number(shown) if math.isfinite(value) else self.bind(plan.Constant(value, type_))
+            case datetime():
+                return text(value.isoformat(" "))
+            case date():
+                return text(value.isoformat())
+            case str() if value.isprintable() or self.inline:
+                return text(value)
+            case bytes() if self.inline:
+                return exp.HexString(this=value.hex())
+            case _:
+                return self.bind(plan.Constant(value, type_))
+
+    def _apply(self, e: ir.Apply) -> Tree:
+        name_, args = e.name, e.args
+        render = self.engine.functions.get(name_)
+        if render is not None:
+            tree: Tree = render(self, e)
+            return tree
+        if name_ in CHAIN:
+            settled: Tree = self.engine.settle(self, e, self._arithmetic(e))
+            return settled
+        if name_ in _BINARY:
+            return binary(name_, self.expr(args[0]), self.expr(args[1]))
+        match name_:
+            case "not":
+                return negated(self.expr(args[0]))
+            case "is_null":
+                return is_null(self.expr(args[0]))
+            case "is_distinct":
+                return exp.Is(this=at(self.expr(args[0]), 5), expression=at(self.expr(args[1]), 5), negate=True)
+            case "between":
+                this, low, high = (at(self.expr(a), 5) for a in args)
+                return exp.Between(this=this, low=low, high=high)
+            case _:
+                return call(name_, *[self.expr(a) for a in args])
+
+    def _arithmetic(self, e: ir.Apply) -> Tree:
+        """A chain of sums without the step that brings its parts to their type: the whole's is enough."""
+        args = [
+            self._arithmetic(a)
+            if isinstance(a, ir.Apply) and a.name in CHAIN and a.type.kind == e.type.kind
+            else self.expr(a)
+            for a in e.args
+        ]
+        if e.name == "negate":
+            return exp.Neg(this=at(args[0], 10))
+        return binary("/" if e.name == "div" else e.name, *args)
+
+    # ------------------------------------------------------------ aggregates and windows
+
+    def _aggregate(self, e: ir.Aggregate | ir.Window) -> Tree:
+        self.span = e.span
+        args = [self.expr(a) for a in e.args]
+        render = self.engine.aggregates.get(e.name)
+        distinct = isinstance(e, ir.Aggregate) and e.distinct
+        if render is not None:
+            tree: Tree = render(self, e, args)
+        elif not args and e.name == "count":
+            tree = call("count", exp.Star())
+        else:
+            tree = self.aggregate(e.name, args, distinct)
+        if e.where is not None:
+            tree = exp.Filter(this=tree, expression=exp.Where(this=self.expr(e.where)))
+        return tree if isinstance(e, ir.Window) else self._of_scale(e, tree)
+
+    def _of_scale(self, e: ir.Aggregate | ir.Window, tree: Tree) -> Tree:
+        """Sums and averages of decimals, back at their digits."""
+        if e.type.kind == "decimal" and e.name in ("sum", "avg"):
+            return call("round" if e.name == "sum" else "com_round", tree, number(e.type.scale))
+        return tree
+
+    def _window(self, e: ir.Window) -> Tree:
+        made: dict[str, Any] = {"this": self._aggregate(e)}
+        if e.partition:
+            made["partition_by"] = [self.expr(p) for p in e.partition]
+        order = self._order(e.order)
+        if order:
+            made["order"] = exp.Order(expressions=order)
+        if e.frame is not None:
+            unit, start, end = e.frame
+            (first, first_side), (last, last_side) = self._edge(start), self._edge(end)
+            made["spec"] = exp.WindowSpec(
+                kind=unit.upper(), start=first, start_side=first_side, end=last, end_side=last_side
+            )
+        return self._of_scale(e, exp.Window(**made))
+
+    def _edge(self, edge: ir.Edge) -> tuple[Tree | str, str | None]:
+        words = edge.kind.upper().split(" ")
+        if words[0] == "CURRENT":
+            return "CURRENT ROW", None
+        if edge.offset is not None:
+            return at(self.expr(edge.offset), 10), words[-1]
+        return words[0], words[-1]
+
+    def _order(self, keys: Sequence[ir.OrderKey]) -> list[Tree]:
+        """The keys that can tell rows apart."""
+        return [self.key(k) for k in keys if not isinstance(k.expr, ir.Constant)]
+
+    def key(self, k: ir.OrderKey) -> Tree:
+        return ordered(self.expr(k.expr), k.descending, k.nulls_first if k.expr.nullable else None)
+
+    # ------------------------------------------------------------ queries
+
+    def _inner(self, query: ir.Query) -> Tree:
+        self.depth += 1
+        made = self.query(query)
+        self.depth -= 1
+        return made
+
+    def query(self, q: ir.Query, extra: Sequence[ir.Output] = ()) -> Tree:
+        """The tree of a query; a select may get `extra` columns."""
+        if isinstance(q, ir.SetQuery):
+            return self._set_query(q)
+        made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
+        if q.distinct:
+            made["distinct"] = exp.Distinct()
+        if q.source is not None:
+            first, joins = self.sources(q.source)
+            made["from_"] = exp.From(this=first)
+            if joins:
+                made["joins"] = joins
+        if q.where is not None:
+            made["where"] = exp.Where(this=self.expr(q.where))
+        if q.group:
+            keys = [self.expr(g) for g in q.group if not isinstance(g, ir.Constant)]
+            made["group"] = exp.Group(expressions=keys or [exp.Null()])
+        if q.having is not None:
+            made["having"] = exp.Having(this=self.expr(q.having))
+        self._cut(made, q)
+        return exp.Select(**made)
+
+    def tuples(self, rows: Sequence[Sequence[ir.Expr]], names: Sequence[str], order: str) -> Tree:
+        """`values` as a query with named columns, the last one, `order`, numbering the rows."""
+        made = values([[*map(self.expr, row_), number(index)] for index, row_ in enumerate(rows, 1)])
+        columns = [alias(column("com_v", f"column{i}"), as_) for i, as_ in enumerate((*names, order), 1)]
+        return select(columns, derived(made, "com_v"))
+
+    def _cut(self, made: dict[str, Any], q: ir.Query) -> None:
+        order = self._order(q.order)
+        if order:
+            made["order"] = exp.Order(expressions=order)
+        if q.limit is not None:
+            limit = self.expr(q.limit)
+            if q.limit.nullable:
+                limit = call("coalesce", limit, number(self.engine.no_limit))
+            made["limit"] = exp.Limit(expression=limit)
+        if q.offset is not None:
+            offset = self.expr(q.offset)
+            made["offset"] = exp.Offset(expression=call("coalesce", offset, number(0)) if q.offset.nullable else offset)
+
+    def _set_query(self, q: ir.SetQuery) -> Tree:
+        if q.all and q.op != "union":
+            return self._counted(q)
+        made: dict[str, Any] = {"this": self._side(q.left, True), "expression": self._side(q.right, False)}
+        self._cut(made, q)
+        match q.op:
+            case "union":
+                return exp.Union(**made, distinct=not q.all)
+            case "intersect":
+                return exp.Intersect(**made, distinct=True)
+            case _:
+                return exp.Except(**made, distinct=True)
+
+    def _side(self, q: ir.Query, left: bool) -> Tree:
+        made = self.query(q)
+        bare = isinstance(q, ir.Select) or (left and not q.all)
+        if bare and not q.order and q.limit is None and q.offset is None:
+            return made
+        return select([exp.Star()], derived(made, "com_s"))
+
+    def _counted(self, q: ir.SetQuery) -> Tree:
+        """`intersect all` and `except all`, where the engine has neither: equal rows are told apart by a number."""
+        names = [f.name for f in q.fields]
+        sides = []
+        for side in (q.left, q.right):
+            own = [c.name for c in side.columns] if isinstance(side, ir.Select) else [f.name for f in side.fields]
+            count = row_number((), [column("com_s", n) for n in own])
+            columns = [alias(column("com_s", n), m) for n, m in zip(own, names, strict=True)]
+            sides.append(select([*columns, alias(count, "com_k")], derived(self.query(side), "com_s")))
+        kind = exp.Intersect if q.op == "intersect" else exp.Except
+        counted = derived(kind(this=sides[0], expression=sides[1], distinct=True), "com_s")
+        made: dict[str, Any] = {"expressions": [column("com_s", n) for n in names], "from_": exp.From(this=counted)}
+        self._cut(made, q)
+        return exp.Select(**made)
+
+    # ------------------------------------------------------------ sources
+
+    def sources(self, source: ir.Source, apart: bool = False) -> tuple[Tree, list[Tree]]:
+        """The first source and the joins that follow. `apart`: bound rows stand in a join or a subquery."""
+        if isinstance(source, ir.Join):
+            first, joins = self.sources(source.left, True)
+            other, inner = self.sources(source.right, True)
+            if inner:
+                assert isinstance(other, exp.Table | exp.Subquery)
+                other.set("joins", inner)
+                other = exp.Paren(this=other)
+            on = self.expr(source.on) if source.on is not None else None
+            return first, [*joins, join(other, on, source.kind)]
+        return self._source(source, apart or self.depth > 0), []
+
+    def _source(self, source: ir.TableSource | ir.RowsSource | ir.QuerySource, apart: bool) -> Tree:
+        match source:
+            case ir.TableSource():
+                return table(source.table.name, source.alias)
+            case ir.QuerySource():
+                self.depth += apart
+                made = derived(self.query(source.query), source.alias)
+                self.depth -= apart
+                return made
+            case ir.RowsSource():
+                used = self._used()
+                of = source.alias
+                fields = tuple(f for f in source.fields if (of, f.name) in used)
+                numbered = "com_n" if (of, "com_n") in used else None
+                of = self.names.get(of, of)
+                return derived(self.engine.rows(self, plan.Rows(source.ref, fields), numbered, apart), of)
+            case _:
+                assert_never(source)
+
+    def _used(self) -> set[tuple[str, str]]:
+        if self.used is None:
+            self.used = set()
+            _note(self.known, self.used)
+        return self.used
+
+
+def _note(value: object, used: set[tuple[str, str]]) -> None:
+    if isinstance(value, ir.Column):
+        used.add((value.alias, value.name))
+    elif isinstance(value, Node):
+        if not isinstance(value, Table | Type | Span):
+            for field in value._fields:
+                _note(getattr(value, field), used)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _note(item, used)
