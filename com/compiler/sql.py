@@ -335,12 +335,16 @@ def _generator(dialect: str) -> Generator:
     def cast(self: Generator, node: exp.Expr) -> str:
         return f"CAST({self.sql(node.args['this'])} AS {node.args['to'].args['kind']})"
 
+    def divided(self: Generator, node: exp.Expr) -> str:
+        return f"{self.sql(node.args['this'])} / {self.sql(node.args['expression'])}"
+
     lean: dict[type[exp.Expr], Any] = {
         exp.Identifier: identifier,
         exp.Column: column_,
         exp.Anonymous: anonymous,
         exp.Alias: alias_,
         exp.Cast: cast,
+        exp.Div: divided,
         exp.Select: Generator.select_sql,
     }
     made._dispatch = {**handlers, **lean}
