@@ -76,7 +76,8 @@ class _Checker(Writes):
         parameters = self._parameters(node.header) if node.header is not None else ()
         body, _ = self._body(node.body, (False, False))
         result = self._result(node.body)
-        self._unused(result)
+        if not has_errors(self.diagnostics):  # what was not read uses nothing
+            self._unused(result)
         effects = tuple(Effect(verb, name, tuple(columns)) for (verb, name), columns in self.effects.items())
         name = node.header.name.text if node.header is not None else stem
         needed = {e.ref for e, _ in self.steps if e.used} | ({result} if result is not None else set())
@@ -235,15 +236,13 @@ class _Checker(Writes):
         fields = over.fields if over is not None else ()
         self.slots += 1
         variable = Ref("row", node.variable.text, self.slots)
-        card = "one"
-        entry = Entry(variable, fields, card, node.variable.span)
-        block.entries[node.variable.text] = entry
-        if over is None:
-            self.block.ended.setdefault(node.variable.text, node.variable.span)
-            return []
+        is_open = over is None or over.open
+        block.entries[node.variable.text] = Entry(variable, fields, "one", node.variable.span, open=is_open)
         self.loops += 1
         body, _ = self._inside(node.body, block, met)
         self.loops -= 1
+        if over is None:
+            return []
         return [ir.ForEach(variable, over.ref, fields, body, _title(node.title), node.span)]
 
     def _if(self, node: syntax.If, met: tuple[bool, bool]) -> tuple[ir.Statement, tuple[bool, bool]]:
@@ -296,10 +295,12 @@ class _Checker(Writes):
         effects: tuple[Effect, ...] = ()
         fields: tuple[Field, ...] = ()
         card = "many"
+        is_open = False
         match node.operation:
             case syntax.Query() as query:
                 relation = self.query(query, None, observed=True)
                 operation, fields, card, keys = ir.Read(relation.query), relation.fields, relation.card, relation.keys
+                is_open = relation.open
             case syntax.Insert() | syntax.Update() | syntax.Delete() as write:
                 if isinstance(write, syntax.Insert):
                     written = self.insert(write)
@@ -325,7 +326,7 @@ class _Checker(Writes):
             self.report(messages.DuplicateStep(name), node.name.span, notes=((first, "the first one"),))
         self.slots += 1
         ref = Ref("step", name, self.slots)
-        entry = Entry(ref, fields, shape, node.name.span, keys)
+        entry = Entry(ref, fields, shape, node.name.span, keys, open=is_open or operation is None)
         self.block.entries[name] = entry
         self.steps.append((entry, node))
         done = self._account(effects)
@@ -429,6 +430,8 @@ class _Checker(Writes):
             return self.poison(node.span)
         known = {f.name: f for f in entry.fields}
         for field in parameter.fields:
+            if entry.open:
+                continue
             if field.name not in known:
                 near = near_names(field.name, known)
                 self.report(messages.UnknownPlaceholderColumn(node.name, field.name, near), node.span)

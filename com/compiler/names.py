@@ -49,9 +49,10 @@ def near_names(name: str, names: Iterable[str], what: str = "") -> str:
 
 
 class Entry:
-    """What a placeholder may name. `card` is the shape its readers see; `keys` are column sets without duplicates."""
+    """What a placeholder may name. `card` is the shape its readers see; `keys` are column sets without duplicates;
+    `open` when its columns are not known for a mistake already told, so that any column may be one of it."""
 
-    __slots__ = ("ref", "fields", "card", "keys", "span", "parameter", "used", "inexact")
+    __slots__ = ("ref", "fields", "card", "keys", "span", "parameter", "used", "open")
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Entry:
         span: Span,
         keys: tuple[tuple[str, ...], ...] = (),
         parameter: Parameter | None = None,
+        open: bool = False,
     ) -> None:
         self.ref = ref
         self.fields = fields
@@ -69,6 +71,7 @@ class Entry:
         self.span = span
         self.parameter = parameter
         self.used = False
+        self.open = open
 
     def field(self, name: str) -> list[Field]:
         """The fields that the name fits."""
@@ -145,6 +148,11 @@ class Seen:
         self.fixed = fixed
         self.hidden = hidden
         self.unusable = unusable or {}
+
+    def may_be_null(self, name: str) -> bool:
+        """True if a row of the table may have null in this column (not only for want of a partner)."""
+        column = self.table.column(name) if self.table is not None else None
+        return column is not None and column.nullable
 
     def nullable(self) -> None:
         """All columns may be null from here on: the other side of an outer join may have no partner."""

@@ -34,13 +34,15 @@ class Fact(Node):
 
 
 class Relation(Node):
-    """A checked query with what its readers must know. `keys`: sets of output columns without duplicates."""
+    """A checked query with what its readers must know. `keys`: sets of output columns without duplicates; `open` when
+    it has columns that are not known, for a mistake already told."""
 
     query: ir.Query
     fields: tuple[Field, ...]
     outputs: tuple[ir.Output, ...]
     card: str
     keys: tuple[tuple[str, ...], ...]
+    open: bool = False
 
 
 class Queries(Expressions):
@@ -69,7 +71,7 @@ class Queries(Expressions):
         left, right = self._side_query(body.left, outer), self._side_query(body.right, outer)
         fields = self._fit_sides(body, left, right)
         if fields is None:
-            return left
+            return left.with_(open=True)
         sides = [self.fitted(side, tuple(f.type for f in fields)) for side in (left, right)]
         outputs = tuple(ir.Output(f.name, ir.Column(f.type, f.nullable, body.span, "", f.name)) for f in fields)
         order = [self._set_key(key, outputs) for key in node.order]
@@ -87,6 +89,8 @@ class Queries(Expressions):
         return self.query(query, outer)
 
     def _fit_sides(self, node: syntax.SetOperation, left: Relation, right: Relation) -> tuple[Field, ...] | None:
+        if left.open or right.open:
+            return None
         if len(left.fields) != len(right.fields):
             detail = f"{len(left.fields)} columns and {len(right.fields)}"
             self.report(messages.SidesDiffer(node.op, detail), node.right.span)
@@ -185,6 +189,7 @@ class _Select:
         self.facts: list[Fact] = []
         self.group: tuple[ir.Expr, ...] = ()
         self.only_whole = True
+        self.open = False
 
     def relation(self) -> Relation:
         c, body, env = self.c, self.body, self.env
@@ -226,7 +231,7 @@ class _Select:
             query = rebuild(query, lambda n: self._total_window(n, row_key) if isinstance(n, ir.Window) else n)
         c.windows_met = met
         fields = tuple(Field(o.name, o.expr.type, o.expr.nullable) for o in query.columns)
-        return Relation(query, fields, query.columns, card, self._keys(outputs, row_key))
+        return Relation(query, fields, query.columns, card, self._keys(outputs, row_key), self.open)
 
     # ------------------------------------------------------------ from
 
@@ -273,14 +278,14 @@ class _Select:
                 keys = ((POSITION,), *entry.keys)
                 fixed = entry.card in ("one", "maybe")
                 self.only_whole = self.only_whole and (entry.card == "one" or c.block.has_row(entry.ref))
-                self._add(Seen(shown, entry.fields, keys=keys, order=(POSITION,), fixed=fixed), node.span)
+                self._add(Seen(shown, entry.fields, keys=keys, order=(POSITION,), fixed=fixed, open=entry.open), node.span)
                 return ir.RowsSource(entry.ref, shown, entry.fields)
             case syntax.Derived(query=query, alias=alias):
                 made = c.query(query, self.outer)
                 shown = alias.text if alias else f"com_d{len(self.env.seen) + 1}"
                 self.only_whole = self.only_whole and made.card == "one"
                 fixed = made.card != "many"
-                self._add(Seen(shown, made.fields, keys=made.keys, fixed=fixed), node.span)
+                self._add(Seen(shown, made.fields, keys=made.keys, fixed=fixed, open=made.open), node.span)
                 return ir.QuerySource(made.query, shown)
 
     def _add(self, seen: Seen, span: Span) -> None:
@@ -481,6 +486,7 @@ class _Select:
         else:
             made = [(name, expr) for name, expr in self.env.merged.items()]
         for seen in seen_all:
+            self.open = self.open or seen.open
             for field in seen.fields:
                 if star.table is not None or field.name not in self.env.merged:
                     made.append((field.name, self._column_of(seen, field.name).with_(span=star.span)))

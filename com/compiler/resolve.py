@@ -269,6 +269,8 @@ class Resolution:
         fits = entry.field(node.column.text)
         if len(fits) == 1:
             return fits[0]
+        if entry.open:
+            return None
         names = [f.name for f in entry.fields]
         near = near_names(node.column.text, names) if names else "it gives no rows: add returning"
         self.report(messages.UnknownPlaceholderColumn(node.name, node.column.text, near), node.column.span)

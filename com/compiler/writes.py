@@ -98,6 +98,8 @@ class Writes(Queries):
         relation = self.query(node.source, None, observed=True)
         if table is None or any(c is None for c in columns):
             return None, relation.card
+        if relation.open:
+            return None, relation.card
         if len(relation.outputs) != len(columns):
             count = len(relation.outputs)
             self.report(messages.ValueCount(table.name, len(columns), count), node.source.span)
