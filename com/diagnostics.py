@@ -96,6 +96,161 @@ def near(names: list[str], what: str = "") -> str:
 # ---------------------------------------------------------------- CM1xx syntax
 
 
+class Unexpected(Message):
+    code = "CM101"
+    text = "{found} cannot stand here"
+    label = "expected {expected}"
+    help = "{instead}"
+    found: str
+    expected: str
+    instead: str
+
+
+class MissingSemicolon(Message):
+    code = "CM102"
+    text = "a statement ends with ;"
+    label = "expected ; here"
+    help = "write ; after {after}"
+    after: str
+
+
+class Unclosed(Message):
+    code = "CM103"
+    text = "{what} is never closed"
+    label = "opened here"
+    help = "close it with {close}"
+    what: str
+    close: str
+
+
+class UnknownCharacter(Message):
+    code = "CM104"
+    text = "{character} is no part of the language"
+    label = "not known"
+    help = "{instead}"
+    character: str
+    instead: str
+
+
+class TrailingComma(Message):
+    code = "CM105"
+    text = "nothing stands between the comma and {before}"
+    label = "one comma too many"
+    help = "leave the comma out"
+    before: str
+
+
+class NotInLanguage(Message):
+    code = "CM106"
+    text = "{what} is not in the language"
+    label = "not in com"
+    help = "{instead}"
+    what: str
+    instead: str
+
+
+class NotYet(Message):
+    code = "CM107"
+    text = "{what} cannot be used in this version of com yet"
+    label = "not yet"
+    help = "{instead}"
+    what: str
+    instead: str
+
+
+class OutsideStep(Message):
+    code = "CM108"
+    text = "{word} stands outside a step"
+    label = "an operation is part of a step"
+    help = "write step name: {word} …;"
+    word: str
+
+
+class StepForm(Message):
+    code = "CM109"
+    text = "{what}"
+    label = "{lacking}"
+    help = "a step is written step name: operation;"
+    what: str
+    lacking: str
+
+
+class Respelled(Message):
+    code = "CM110"
+    text = "{written} is written {meant} in com"
+    label = "another language's spelling"
+    help = "write {meant}"
+    written: str
+    meant: str
+
+
+class Fence(Message):
+    code = "CM111"
+    text = "a Markdown fence is no part of a program"
+    label = "not com"
+    help = "leave this line out"
+
+
+class InsertColumns(Message):
+    code = "CM112"
+    text = "insert names the columns that it fills"
+    label = "expected ( and the columns"
+    help = "write insert into {table} (column, …) {word} …"
+    table: str
+    word: str
+
+
+class BadTemplate(Message):
+    code = "CM113"
+    text = "{what}"
+    label = "in this text"
+    help = "braces hold an expression, as in {{$step.column}}; a brace itself is written {{{{ or }}}}"
+    what: str
+
+
+class TooLong(Message):
+    code = "CM114"
+    text = "the text has {size} characters, and {most} is the most"
+    label = "too long"
+    help = "rows do not belong in a program: give them as a parameter, items many {{…}}"
+    size: int
+    most: int
+
+
+class TooDeep(Message):
+    code = "CM115"
+    text = "this is nested deeper than {most} levels"
+    label = "too deep"
+    help = "write x in (a, b, …) for a long chain of or; else do a part of it in a step of its own"
+    most: int
+
+
+class BadPlaceholder(Message):
+    code = "CM116"
+    text = "{what}"
+    label = "not a placeholder"
+    help = "{instead}"
+    what: str
+    instead: str
+
+
+class BadNumber(Message):
+    code = "CM117"
+    text = "{written} is no number"
+    label = "not a number"
+    help = "a number is written as digits, or as digits, a point and digits{meant}"
+    written: str
+    meant: str
+
+
+class SecondHeader(Message):
+    code = "CM118"
+    text = "a program begins with its header, and has only one"
+    label = "a header in the middle"
+    help = "{instead}"
+    instead: str
+
+
 # ---------------------------------------------------------------- CM2xx names
 
 
@@ -690,6 +845,36 @@ class BadGenerated(Message):
 # ---------------------------------------------------------------- CM4xx what an engine cannot express
 
 
+class EngineLacks(Message):
+    code = "CM401"
+    text = "{engine} cannot express {what}"
+    label = "not on {engine}"
+    help = "{instead}"
+    engine: str
+    what: str
+    instead: str
+
+
+class KeyNotGiven(Message):
+    code = "CM402"
+    text = "{engine} cannot tell which rows of {table} are inserted: {columns} is not given"
+    label = "without {columns}"
+    help = "name {columns} among the inserted columns, and give its values"
+    engine: str
+    table: str
+    columns: str
+
+
+class MaybeNoKey(Message):
+    code = "CM403"
+    text = "{engine} cannot give back rows of {table} whose {columns} is null"
+    label = "{columns} may be null"
+    help = "leave such rows out in a step before, or leave out returning"
+    engine: str
+    table: str
+    columns: str
+
+
 # ---------------------------------------------------------------- CM5xx execution
 
 
@@ -1103,4 +1288,3 @@ class OwnBug(Message):
     text = "com itself has failed: {cause}"
     help = "this is a bug of com, not of your program; --debug shows where"
     cause: str
-
