@@ -32,6 +32,7 @@ class NodeType(type):
         defaults = {**inherited, **own}
         space["_defaults"] = defaults
         space["_fields"] = space["__match_args__"] = tuple(defaults)
+        space.setdefault("_dumped", space["_fields"])
         made = super().__new__(mcls, name, bases, space)
         made._setters = tuple(getattr(made, field).__set__ for field in defaults)  # type: ignore[attr-defined]
         return made
@@ -47,6 +48,7 @@ class Node(metaclass=NodeType):
     """The root of all records. Fields are given by position or by name, once."""
 
     _fields: ClassVar[tuple[str, ...]]
+    _dumped: ClassVar[tuple[str, ...]]
     _defaults: ClassVar[dict[str, Any]]
     _setters: ClassVar[tuple[Any, ...]]
     _silent: ClassVar[frozenset[str]] = frozenset({"span", "comments"})
@@ -66,7 +68,7 @@ class Node(metaclass=NodeType):
                         raise TypeError(f"{type(self).__name__} lacks {field}")
                 setters[index](self, value)
         if named or given > len(setters):
-            raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args[len(setters):]} {named}")
+            raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args[len(setters) :]} {named}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -128,7 +130,7 @@ def rebuild(value: Any, change: Callable[[Node], Node]) -> Any:
 def dump(value: Any, spans: bool = False) -> Any:
     """A node as JSON-able data, the same for equal nodes. Values other than JSON's become {"kind": text}."""
     if isinstance(value, Node):
-        kept = {f: dump(getattr(value, f), spans) for f in value._fields if spans or f not in value._silent}
+        kept = {f: dump(getattr(value, f), spans) for f in value._dumped if spans or f not in value._silent}
         return {"is": type(value).__name__, **kept}
     if isinstance(value, tuple | list):
         return [dump(item, spans) for item in value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import ClassVar
 
 from com.node import Node
 
@@ -86,7 +87,9 @@ class Index(Node):
 
 
 class Table(Node):
-    """A table or view; a view has no key and is only read."""
+    """A table or view; a view has no key and is only read. In the dump of a tree its name stands for it."""
+
+    _dumped: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str
     columns: tuple[Column, ...]
