@@ -13,6 +13,7 @@ from typing import assert_never
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.names import Block, Entry, Env, near_names
+from com.compiler.resolve import CLOCK
 from com.compiler.writes import Writes
 from com.diagnostics import Diagnostic, Edit, Fix, has_errors
 from com.functions import RowsField, Signature
@@ -275,6 +276,9 @@ class _Checker(Writes):
         return ir.Template(tuple(parts))
 
     def _return(self, node: syntax.ReturnRows | syntax.ReturnQuery | syntax.ReturnValues) -> ir.Statement | None:
+        if isinstance(node, syntax.ReturnRows) and self._is_value(node.place.name):
+            item = syntax.Item(node.place, None, node.place.span)
+            node = syntax.ReturnValues((item,), node.span)
         if isinstance(node, syntax.ReturnRows):
             entry = self.rows(node.place, "rows")
             return ir.Return(entry.ref, entry.fields, node.span) if entry is not None else None
@@ -285,6 +289,15 @@ class _Checker(Writes):
             query = syntax.Query(body, (), None, None, node.span)
         made = self.query(query, None, observed=True)
         return ir.Return(made.query, made.fields, node.span)
+
+    def _is_value(self, name: str) -> bool:
+        """True if `$name` alone is a value: a parameter, or the clock."""
+        if self.block.find(name) is not None:
+            return False
+        entry = self.parameters.get(name)
+        if entry is not None and entry.parameter is not None:
+            return entry.parameter.kind == "value"
+        return name.lower() in CLOCK
 
     # ------------------------------------------------------------ steps
 

@@ -129,8 +129,10 @@ class _Definer(Expressions):
             self.report(messages.UnknownTable(node.table.text, near_names(node.table.text, tables)), node.table.span)
             return None
         table = tables[fits[0]]
-        target = tuple(self._known(c, [k.name for k in table.columns], table.name) for c in node.columns)
-        target = target or table.primary_key
+        names = [k.name for k in table.columns]
+        target = tuple(self._known(c, names, table.name) for c in node.columns) or table.primary_key
+        if not set(names).issuperset(target):
+            return None
         keys = ", ".join(f"({', '.join(k)})" for k in table.keys) or "none"
         if len(target) != len(columns) or not any(set(k) == set(target) for k in table.keys):
             detail = f"({', '.join(target)}) is no key of {table.name}"

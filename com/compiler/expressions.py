@@ -234,10 +234,10 @@ class Expressions(Resolution):
 
     def store(self, made: ir.Expr, target: Type, what: str) -> ir.Expr:
         """The expression as a value of a column (or parameter) of this type."""
-        if target.kind == "decimal" and isinstance(made, ir.Constant) and _digits(made.value) > target.scale:
-            self.report(messages.ExtraDigits(str(made.value), what, str(target), target.scale), made.span)
-            return self.poison(made.span)
         converted = self.convert(made, target)
+        if target.kind == "decimal" and isinstance(converted, ir.Constant) and _digits(converted.value) > target.scale:
+            self.report(messages.ExtraDigits(str(converted.value), what, str(target), target.scale), made.span)
+            return self.poison(made.span)
         if converted is None and made.type.kind == "float" and target.kind == "decimal":
             converted = made
         if converted is None:

@@ -246,15 +246,14 @@ class _Select:
             if join.on is not None:
                 on = self.c.condition(join.on, self.env.at("on"))
             if on is not None:
-                self._learn(on, join.kind)
+                self._learn(on, join.kind, frozenset(self._places(on)))
             if join.kind in ("left", "full"):
                 for seen in mine:
                     seen.nullable()
             if join.kind in ("right", "full"):
                 for seen in left:
                     seen.nullable()
-                if join.kind == "full":
-                    self.facts = []
+                self.facts = [f for f in self.facts if f.given and join.kind == "right"]
             made = ir.Join(join.kind, made, right, on) if made is not None and right is not None else None
         return made
 
@@ -278,7 +277,9 @@ class _Select:
                 keys = ((POSITION,), *entry.keys)
                 fixed = entry.card in ("one", "maybe")
                 self.only_whole = self.only_whole and (entry.card == "one" or c.block.has_row(entry.ref))
-                self._add(Seen(shown, entry.fields, keys=keys, order=(POSITION,), fixed=fixed, open=entry.open), node.span)
+                self._add(
+                    Seen(shown, entry.fields, keys=keys, order=(POSITION,), fixed=fixed, open=entry.open), node.span
+                )
                 return ir.RowsSource(entry.ref, shown, entry.fields)
             case syntax.Derived(query=query, alias=alias):
                 made = c.query(query, self.outer)
@@ -319,11 +320,12 @@ class _Select:
 
     # ------------------------------------------------------------ what determines what
 
-    def _learn(self, condition: ir.Expr, join: str | None) -> None:
-        """Facts from equalities that hold in every row (or, of an outer join, toward its optional side)."""
+    def _learn(self, condition: ir.Expr, join: str | None, among: frozenset[Place] = frozenset()) -> None:
+        """Facts from equalities that hold in every row (or, of an outer join, toward its optional side: there they hold
+        given all columns `among` which the join decides)."""
         if isinstance(condition, ir.Apply) and condition.name == "and":
             for arg in condition.args:
-                self._learn(arg, join)
+                self._learn(arg, join, among)
         if not (isinstance(condition, ir.Apply) and condition.name == "="):
             return
         for mine, other in (condition.args, condition.args[::-1]):
@@ -337,6 +339,7 @@ class _Select:
                 toward = mine.alias == last if join == "left" else mine.alias != last
                 if not given or not toward:
                     continue
+                given |= {p for p in among if (p[0] != last) == (join == "left")}
             elif join == "full":
                 continue
             self.facts.append(Fact(given, (mine.alias, mine.name)))
@@ -346,18 +349,21 @@ class _Select:
         return {(c.alias, c.name) for c in columns_in(made) if c.alias in own}
 
     def _closure(self, start: Iterable[Place]) -> set[Place]:
-        """Every column that has one value when those of `start` have one."""
+        """Every column that has one value when those of `start` have one. An equality has no null on its sides, but a
+        column of `start` may be null in many rows, unique or not."""
         known = set(start)
+        loose = {(s.alias, n) for s in self.env.seen for a, n in known if a == s.alias and s.may_be_null(n)}
         pending = list(self.env.seen)
         grown = True
         while grown:
             grown = False
             for fact in self.facts:
-                if fact.then not in known and fact.given <= known:
+                if (fact.then not in known or fact.then in loose) and fact.given <= known:
                     known.add(fact.then)
+                    loose.discard(fact.then)
                     grown = True
             for seen in list(pending):
-                if self._is_fixed(seen, known):
+                if self._is_fixed(seen, known - loose):
                     known.update((seen.alias, f.name) for f in seen.fields)
                     known.update((seen.alias, name) for name in seen.order)
                     pending.remove(seen)
@@ -394,9 +400,11 @@ class _Select:
         known = self._closure(ordered)
         made: list[ir.Expr] = []
         for seen in self.env.seen:
-            if self._is_fixed(seen, known):
+            fields = tuple(f.name for f in seen.fields)
+            if all((seen.alias, name) in known for name in fields):
                 continue
-            key = seen.order or (seen.keys[0] if seen.keys else tuple(f.name for f in seen.fields))
+            keys = [k for k in seen.keys if not any(seen.may_be_null(n) for n in k)]
+            key = seen.order or (keys[0] if keys else fields)
             for name in key:
                 if (seen.alias, name) not in known:
                     made.append(self._column_of(seen, name))
@@ -533,6 +541,8 @@ class _Select:
     def _check_grouped(
         self, outputs: tuple[ir.Output, ...], having: ir.Expr | None, order: tuple[ir.OrderKey, ...]
     ) -> None:
+        if any(g.type.is_unknown for g in self.group):
+            return
         known = self._closure(p for g in self.group if isinstance(g, ir.Column) for p in self._places(g))
         told: set[Place] = set()
         for expr in [o.expr for o in outputs] + ([having] if having is not None else []) + [k.expr for k in order]:

@@ -234,8 +234,10 @@ class Resolution:
                 wanted = "rows with columns" if node.column is not None else "rows"
                 if parameter.parameter.kind == "list":
                     hint = f"it is a list: write in ${node.name}; or declare {node.name} many {{…}}"
-                else:
+                elif node.column is not None:
                     hint = f"write ${node.name}"
+                else:
+                    hint = f"declare {node.name} many {{…}} to give rows; to test it, write ${node.name} is not null"
                 self.report(messages.ValueAsList(node.name, wanted, hint), node.span)
                 return None
         if entry is None:

@@ -112,7 +112,7 @@ class Writes(Queries):
             return made
         what = f"{table.name}.{column.name}"
         if not column.nullable:
-            if isinstance(made, ir.Constant) and made.type.kind == "null":
+            if isinstance(made, ir.Constant) and made.value is None and not made.type.is_unknown:
                 self.report(messages.NullIntoNotNull(what), made.span)
                 return self.poison(made.span)
             if made.nullable:
@@ -227,11 +227,12 @@ class Writes(Queries):
                 near = f"only {alias} is written here"
                 self.report(messages.UnknownTable(node.table.text, near), node.table.span)
             value = self.expr(node.value, env)
+            keys = spelled(node.column.text, table.primary_key)
+            if len(keys) == 1:
+                self.report(messages.KeyAssigned(keys[0], table.name), node.column.span)
+                continue
             column = self._target(table, node.column)
             if column is None:
-                continue
-            if column.name in table.primary_key:
-                self.report(messages.KeyAssigned(column.name, table.name), node.column.span)
                 continue
             made.append((column.name, self._value(value, table, column)))
         return tuple(made)
@@ -267,7 +268,10 @@ class Writes(Queries):
         names = {o.expr.name: o.name for o in returning if isinstance(o.expr, ir.Column)}
         if not returning:
             names = {f.name: f.name for f in fields}
-        return tuple(tuple(names[c] for c in key) for key in table.keys if all(c in names for c in key))
+        sure = {c.name for c in table.columns if not c.nullable}
+        return tuple(
+            tuple(names[c] for c in key) for key in table.keys if sure.issuperset(key) and names.keys() >= set(key)
+        )
 
 
 class _Target(_Select):
