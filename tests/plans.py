@@ -172,7 +172,7 @@ def parameter(name: str, type_: object = INT) -> Scalar:
 
 
 GOODS = (Field("fruit_name", TEXT, False), Field("price", MONEY), Field("stock", INT, False))
-_EACH = "json_extract(value, '$[0]') as fruit_name, json_extract(value, '$[1]') as price, json_extract(value, '$[2]') as stock"
+_EACH = ", ".join(f"json_extract(value, '$[{i}]') as {f.name}" for i, f in enumerate(GOODS))
 DELIVER = program(
     "deliver",
     (Parameter("goods", "rows", TEXT, GOODS, "many", False, None),),
@@ -211,8 +211,8 @@ _take_all = step(
         (),
         (
             Statement(
-                f"{_HEAD}row_number() over (order by fruit_id), 'fruits', {key_json('fruits')}, {row_json('fruits')}, null"
-                f" from fruits, {_JOINED}",
+                f"{_HEAD}row_number() over (order by fruit_id), 'fruits', {key_json('fruits')}, {row_json('fruits')},"
+                f" null from fruits, {_JOINED}",
                 (RUN, STEP, _over),
             ),
         ),
@@ -238,8 +238,8 @@ SELL = program(
     ),
     read(
         "lines",
-        "select f.fruit_id, json_extract(j.value, '$[1]'), json_extract(j.value, '$[1]') * f.price from json_each(:items) j"
-        " join fruits f on f.fruit_name = json_extract(j.value, '$[0]') order by j.key",
+        "select f.fruit_id, json_extract(j.value, '$[1]'), json_extract(j.value, '$[1]') * f.price"
+        " from json_each(:items) j join fruits f on f.fruit_name = json_extract(j.value, '$[0]') order by j.key",
         _LINES,
         ("items", Rows(Ref("parameter", "items"), ITEMS)),
     ),

@@ -40,14 +40,16 @@ Slot = tuple[str, str, int]
 
 
 class Relation:
-    """Rows that were taken once. What is made of them for binding is kept."""
+    """Rows that were taken once. What is made of them for binding is kept. `step`: the number of the step whose record
+    keeps them, or 0."""
 
-    __slots__ = ("fields", "rows", "bound", "_hash")
+    __slots__ = ("fields", "rows", "bound", "step", "_hash")
 
     def __init__(self, fields: tuple[Field, ...], rows: Sequence[Row]) -> None:
         self.fields = fields
         self.rows = rows
         self.bound: dict[int, Any] = {}
+        self.step = 0
         self._hash = ""
 
     @property

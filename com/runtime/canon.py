@@ -96,7 +96,9 @@ def types_of(fields: Iterable[Field]) -> tuple[Type, ...]:
     return tuple(field.type for field in fields)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=bytes.hex).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True, default=bytes.hex
+).encode
 
 
 def to_json(data: Any) -> str:

@@ -163,7 +163,8 @@ class Execution:
             relation = self.frame.relations[slot(step.ref)] = Relation(step.fields, rows)
             text = relation.json()
             result = relation.hash
-            kept = text if len(rows) <= CAP_ROWS and len(text) <= CAP_BYTES else None
+            if len(rows) <= CAP_ROWS and len(text) <= CAP_BYTES:
+                kept, relation.step = text, self.frame.step
         else:
             result = hash_json(count)
         self.steps.append(StepRun(self.frame.step, path, kind, step.digest, inputs, result, count, rows=kept))

@@ -14,6 +14,8 @@ from com.runtime.outcome import Change
 from com.schema import UNKNOWN, Schema, Table, Type
 from com.values import read_value
 
+_decode = json.JSONDecoder(parse_float=Decimal).decode
+
 
 class Image(Node):
     """A row of com_change, typed: which step changed which row, from what to what."""
@@ -43,17 +45,14 @@ class _Reader:
         self.keys = tuple(self.types[c] for c in table.primary_key) if table else ()
 
     def key(self, text: str) -> tuple[Any, ...]:
-        values = json.loads(text, parse_float=Decimal)
+        values = _decode(text)
         types = self.keys if len(self.keys) == len(values) else (UNKNOWN,) * len(values)
         return tuple(_typed(value, type_) for value, type_ in zip(values, types, strict=True))
 
     def row(self, text: str | None) -> dict[str, Any] | None:
         if text is None:
             return None
-        return {
-            name: _typed(value, self.types.get(name, UNKNOWN))
-            for name, value in json.loads(text, parse_float=Decimal).items()
-        }
+        return {name: _typed(value, self.types.get(name, UNKNOWN)) for name, value in _decode(text).items()}
 
 
 def _typed(value: Any, type_: Type) -> Any:

@@ -69,7 +69,8 @@ def statements(link: Link) -> list[str]:
         key = ", ".join(link.quote(c) for c in table.primary_key)
         end = " without rowid" if link.name == "sqlite" and table.name in ("com_change", "com_step") else ""
         made.append(f"create table {table.name} ({', '.join(columns)}, primary key ({key})){end}")
-    made.append("create unique index com_run_idempotency on com_run (idempotency)")
+    given = " where idempotency is not null" if link.name == "sqlite" else ""
+    made.append(f"create unique index com_run_idempotency on com_run (idempotency){given}")
     return made
 
 
@@ -189,8 +190,10 @@ def _values(node: Node) -> list[Any]:
 
 def sealed(run: RunRow, steps: Iterable[StepRow]) -> RunRow:
     """The run's row with the hashes over its steps and over itself."""
-    run = run.with_(steps=hash_json([_values(step)[1:] for step in steps]), digest=None)
-    return run.with_(digest=hash_json(_values(run)))
+    values = _values(run)
+    values[-2], values[-1] = hash_json([_values(step)[1:] for step in steps]), None
+    values[-1] = hash_json(values)
+    return RunRow(*values)
 
 
 def write_run(link: Link, run: RunRow, steps: list[StepRow], replace: bool) -> None:

@@ -150,6 +150,11 @@ class Memory:
                 self._reflection = self._reflection.with_(computed=found.computed)
         return self._reflection
 
+    @property
+    def _known(self) -> Reflection:
+        """The structure as it was last read."""
+        return self._reflection or self._reflected()
+
     def _declared(self) -> Schema | None:
         """The schema that com made the memory with."""
         if not journal.exists(self.link):
@@ -191,14 +196,14 @@ class Memory:
         `clock` is $now, in the memory's zone; the real time if not given. `key`: a second run with the same key gives
         the first one's outcome. `approve`: the id of a preview; the run is refused if it would change other rows.
         """
-        program, order = self._order(plan, parameters, clock, history)
-        order = order.with_(key=key, approve=approve)
+        program, order = self._order(plan, parameters, clock, history, key, approve)
+        schema = self._known.schema
         if self.link.read_only:
             writes = sorted({e.name for e in plan.effects if e.verb in ("insert", "update", "delete")})
             if writes:
                 raise Error(ReadOnlyMemory(", ".join(writes)))
-            return self._runner.read(program, self.schema, order).with_(preview="")
-        return self._runner.run(program, self.schema, order)
+            return self._runner.read(program, schema, order).with_(preview="")
+        return self._runner.run(program, schema, order)
 
     def dry_run(
         self,
@@ -213,24 +218,32 @@ class Memory:
         without them, calls are refused unless `make_calls`."""
         program, order = self._order(plan, parameters, clock, True)
         recorded = Recorded({}, calls, make_calls)
+        schema = self._known.schema
         if not self.link.read_only:
-            return self._runner.preview(program, self.schema, order, recorded)
+            return self._runner.preview(program, schema, order, recorded)
         copy = self.link.copy()
         try:
-            return Runner(copy, self.calls).preview(Program(plan, copy), self.schema, order, recorded)
+            return Runner(copy, self.calls).preview(Program(plan, copy), schema, order, recorded)
         finally:
             copy.close()
 
     def _order(
-        self, plan: Plan, parameters: Mapping[str, Any] | None, clock: datetime | None, history: bool | None
+        self,
+        plan: Plan,
+        parameters: Mapping[str, Any] | None,
+        clock: datetime | None,
+        history: bool | None,
+        key: str | None = None,
+        approve: str | None = None,
     ) -> tuple[Program, Order]:
         if plan.engine != self.engine:
             raise Error(OtherSchema("engine", plan.engine, self.engine))
         if plan.schema != self.schema_hash:
-            raise Error(OtherSchema("schema", plan.schema[:12], self.schema_hash[:12]))
+            raise Error(OtherSchema("schema", plan.schema[:12], self._hash[:12]))
         given: Given = take(plan, parameters or {})
         now = clock if clock is not None else local_time(real_time(), self.zone)
-        return self._ready(plan), Order(given, now, self.zone, self.history if history is None else history)
+        history = self.history if history is None else history
+        return self._ready(plan), Order(given, now, self.zone, history, key, approve=approve)
 
     def _ready(self, plan: Plan) -> Program:
         known = self._programs.get(id(plan))

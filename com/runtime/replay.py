@@ -23,7 +23,7 @@ from com.runtime.history import Undo, read_images, step_hashes
 from com.runtime.journal import RunRow, StepRow
 from com.runtime.outcome import Change, RunError, StepRun
 from com.runtime.reflect import Reflection
-from com.runtime.run import Order, Runner, execution, result_of, rows_of
+from com.runtime.run import Order, Runner, execution, result_of
 from com.schema import Schema, load_schema, schema_hash
 from com.source import NOWHERE
 
@@ -210,8 +210,7 @@ def _again(
         return
     _compare(steps, tuple(s.with_(changes=hashes.get(s.number, "")) for s in done.steps), cause, found)
     changed = hash_json([[s, hashes[s]] for s in sorted(hashes)]) if row.history else ""
-    rows, fields = rows_of(done)
-    result, outcome = result_of(rows, fields, done.answer, changed, whole=row.idempotency is not None)
+    result, outcome = result_of(done, changed, whole=row.idempotency is not None)
     found.expect("outcome", "answer", row.answer, done.answer, cause or "journal or memory changed")
     found.expect("outcome", "rows", row.result, result, cause or "journal or memory changed")
     found.expect("outcome", "hash", row.outcome, outcome, cause or "journal or memory changed")

@@ -16,7 +16,7 @@ from com.runtime import journal
 from com.runtime.arguments import Given
 from com.runtime.bind import Program
 from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, make
-from com.runtime.canon import canonical_rows, hash_json, restore_rows, to_json, types_of
+from com.runtime.canon import hash_json, restore_rows, to_json, types_of
 from com.runtime.engines import EngineError, Link
 from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
 from com.runtime.failures import explain
@@ -273,37 +273,38 @@ class _Attempts:
 
     # ------------------------------------------------------------ writing the journal
 
-    def _pending(self, number: int) -> RunRow:
+    def _pending(self, number: int, **known: Any) -> RunRow:
         program, order, link = self.program, self.order, self.link
-        return RunRow(
-            run=number,
-            program=program.program,
-            schema_hash=program.schema,
-            plan=program.digest,
-            engine=link.name,
-            engine_version=link.version,
-            parameters=to_json(self.given),
-            clock=str(order.clock),
-            zone=order.zone,
-            mode=order.mode,
-            history=int(order.history),
-            base=self.base,
-            ids="{}",
-            status="pending",
-            code=None,
-            message=None,
-            path=None,
-            outcome=None,
-            result=None,
-            answer=None,
-            written=0,
-            parent=order.parent,
-            idempotency=order.key,
-            started=self.started,
-            ended=None,
-            steps=None,
-            digest=None,
-        )
+        values: dict[str, Any] = {
+            "run": number,
+            "program": program.program,
+            "schema_hash": program.schema,
+            "plan": program.digest,
+            "engine": link.name,
+            "engine_version": link.version,
+            "parameters": to_json(self.given),
+            "clock": str(order.clock),
+            "zone": order.zone,
+            "mode": order.mode,
+            "history": int(order.history),
+            "base": self.base,
+            "ids": "{}",
+            "status": "pending",
+            "code": None,
+            "message": None,
+            "path": None,
+            "outcome": None,
+            "result": None,
+            "answer": None,
+            "written": 0,
+            "parent": order.parent,
+            "idempotency": order.key,
+            "started": self.started,
+            "ended": None,
+            "steps": None,
+            "digest": None,
+        }
+        return RunRow(**(values | known))
 
     def _keep(self) -> None:
         """Keeps the texts that the run's row names by their hashes."""
@@ -323,12 +324,13 @@ class _Attempts:
         steps = _steps(done, hashes)
         rows, fields = rows_of(done)
         changed = hash_json([[s, hashes[s]] for s in sorted(hashes)]) if order.history else ""
-        result, outcome = result_of(rows, fields, done.answer, changed, whole=order.key is not None)
+        result, outcome = result_of(done, changed, whole=order.key is not None)
         self._keep()
         ended = real_time() if order.at is None else order.at
         step_rows = [_step_row(number, s) for s in steps]
         self.row = journal.sealed(
-            self._pending(number).with_(
+            self._pending(
+                number,
                 ids=to_json(done.first_ids),
                 status="done",
                 outcome=outcome,
@@ -368,7 +370,8 @@ class _Attempts:
             self._keep()
             data = [message.code, dump(message), failed.path]
             row = journal.sealed(
-                self._pending(number).with_(
+                self._pending(
+                    number,
                     status="failed",
                     code=message.code,
                     message=message.fill(message.text),
@@ -455,22 +458,25 @@ def _step_row(number: int, step: StepRun) -> StepRow:
     )
 
 
-def result_of(
-    rows: tuple[tuple[Any, ...], ...], fields: tuple[Field, ...], answer: str | None, changed: str, whole: bool
-) -> tuple[str | None, str]:
-    """The rows as the journal keeps them (None if they are too many), and the outcome's hash."""
-    data = {
-        "fields": [[f.name, str(f.type), f.nullable] for f in fields],
-        "rows": canonical_rows(rows, types_of(fields)),
-    }
-    text = to_json(data)
-    kept = text if whole or (len(rows) <= CAP_ROWS and len(text) <= CAP_BYTES) else None
-    return kept, hash_json([text, answer, changed])
+def result_of(done: Execution, changed: str, whole: bool) -> tuple[str | None, str]:
+    """The outcome's rows as the journal keeps them (by the step that keeps them too; None if they are too many, unless
+    all are wanted), and the outcome's hash."""
+    relation = done.rows or Relation((), ())
+    fields = [[f.name, str(f.type), f.nullable] for f in relation.fields]
+    hash_ = hash_json([fields, relation.hash, done.answer, changed])
+    if relation.step:
+        return to_json({"fields": fields, "step": relation.step}), hash_
+    text = relation.json()
+    if not whole and (len(relation.rows) > CAP_ROWS or len(text) > CAP_BYTES):
+        return None, hash_
+    return to_json({"fields": fields})[:-1] + f',"rows":{text}}}', hash_
 
 
 def read_outcome(link: Link, schema: Schema, row: RunRow) -> Outcome:
     """The outcome of a run as the journal holds it. Rows that were too many to keep are missing."""
     data = json.loads(row.result) if row.result else {"fields": [], "rows": []}
+    if "step" in data:
+        data["rows"] = json.loads(next(s.rows for s in journal.read_steps(link, row.run) if s.step == data["step"]))
     fields = tuple(Field(name, parse_type(type_), nullable) for name, type_, nullable in data["fields"])
     rows = restore_rows(data["rows"], types_of(fields))
     changes = merge(read_images(link, schema, row.run)) if row.written and row.history else ()
