@@ -14,7 +14,7 @@ from com.node import Node, dump
 from com.plan import Field, Plan
 from com.runtime import journal
 from com.runtime.arguments import Given
-from com.runtime.bind import Program
+from com.runtime.bind import Program, Relation
 from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, make
 from com.runtime.canon import hash_json, restore_rows, to_json, types_of
 from com.runtime.engines import EngineError, Link
@@ -476,7 +476,9 @@ def read_outcome(link: Link, schema: Schema, row: RunRow) -> Outcome:
     """The outcome of a run as the journal holds it. Rows that were too many to keep are missing."""
     data = json.loads(row.result) if row.result else {"fields": [], "rows": []}
     if "step" in data:
-        data["rows"] = json.loads(next(s.rows for s in journal.read_steps(link, row.run) if s.step == data["step"]))
+        data["rows"] = json.loads(
+            next(s.rows or "[]" for s in journal.read_steps(link, row.run) if s.step == data["step"])
+        )
     fields = tuple(Field(name, parse_type(type_), nullable) for name, type_, nullable in data["fields"])
     rows = restore_rows(data["rows"], types_of(fields))
     changes = merge(read_images(link, schema, row.run)) if row.written and row.history else ()
