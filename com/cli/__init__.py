@@ -6,66 +6,41 @@ or the command was misused, 70 a bug of com.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from com import __version__, report
-from com.compiler import check_program, format_source, read_schema
-from com.diagnostics import CannotRead, Diagnostic, Edit, Error, NothingNamed, OwnBug, has_errors
+from com.cli.output import out
+from com.compiler import check_program, compile_program, format_source, read_schema
+from com.compiler.parse import parse_program, parse_schema
+from com.diagnostics import CannotRead, Diagnostic, Edit, Error, NothingNamed, OwnBug, UnknownMemory, has_errors
+from com.functions import Signature
+from com.runtime.outcome import RunError
 from com.schema import Schema
 from com.settings import setting
 from com.source import Source
 
 BUG = 70
-
-
-class Output:
-    """What is printed, and how: in colours, and how wide."""
-
-    def __init__(self, colour: str = "auto") -> None:
-        self.wanted = colour
-
-    def colour(self, file: Any) -> bool:
-        if self.wanted == "auto":
-            return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and file.isatty()
-        return self.wanted == "always"
-
-    def room(self, file: Any) -> int:
-        """The width of the terminal, or 0 if it is none."""
-        return shutil.get_terminal_size().columns if file.isatty() else 0
-
-    def show(self, lines: Iterable[report.Line], err: bool = False) -> None:
-        file = sys.stderr if err else sys.stdout
-        colour = self.colour(file)
-        click.echo((report.coloured if colour else report.plain)(lines), file=file, nl=False, color=colour)
-
-    def say(self, text: str, style: str = "", err: bool = False) -> None:
-        self.show([[(text, style)]], err)
-
-    def diagnostics(self, found: Sequence[Diagnostic], source: Source, err: bool = False) -> None:
-        room = min(self.room(sys.stderr if err else sys.stdout) or 110, 160)
-        self.show(report.diagnostics_lines(found, source, room), err)
-
-    def message(self, error: Error) -> None:
-        message = error.message
-        self.show([[(f"error[{message.code}]", "bold red"), (f": {message.fill(message.text)}", "bold")]], err=True)
-        if message.help:
-            self.show([[(" = ", "blue"), ("help: ", "bold"), (message.fill(message.help), "")]], err=True)
-
-
-out = Output()
+ORDER = ["check", "fix", "fmt", "compile", "init", "schema", "run", "log", "show", "replay", "verify"]
 
 
 class Front(click.Group):
     """The commands; whatever goes wrong in one of them becomes a message."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            import_module("com.cli.runs")  # it loads SQLAlchemy, which a check need not wait for
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        import_module("com.cli.runs")
+        return ORDER
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -77,7 +52,7 @@ class Front(click.Group):
             ctx.exit(1)
         except Error as error:
             out.message(error)
-            ctx.exit(2)
+            ctx.exit(1 if isinstance(error, RunError) else 2)
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
@@ -134,15 +109,27 @@ def load_schema(file: str | None, memory: str | None) -> Schema:
             out.diagnostics(found, source, err=True)
             raise click.exceptions.Exit(2)
         return schema
-    url = setting("memory", memory)
-    if url is None:
-        raise Error(
-            NothingNamed("schema", "--schema FILE or --memory URL", "COM_SCHEMA or COM_MEMORY", "schema or memory")
-        )
-    from com.library import connect  # SQLAlchemy: only where a memory is opened
+    if setting("memory", memory) is None:
+        where = "--schema FILE or --memory URL", "COM_SCHEMA or COM_MEMORY", "schema or memory"
+        raise Error(NothingNamed("schema", *where))
+    with open_memory(memory, read_only=True) as opened:
+        found_there: Schema = opened.schema
+    return found_there
 
-    with connect(url) as opened:
-        return opened.schema
+
+def open_memory(url: str | None, read_only: bool = False, **options: Any) -> Any:
+    """The memory that is named, which must be there."""
+    named = setting("memory", url)
+    if named is None:
+        raise Error(NothingNamed("memory", "--memory URL", "COM_MEMORY", "memory"))
+    from com.library import connect  # SQLAlchemy: only where a memory is opened
+    from com.runtime.memory import read_url
+
+    address = read_url(named)
+    in_file = address.get_backend_name() == "sqlite" and address.database not in (None, "", ":memory:")
+    if in_file and not Path(str(address.database)).exists():
+        raise Error(UnknownMemory(named, "there is no such file", "make it: com init --schema FILE --memory URL"))
+    return connect(named, read_only=read_only, **options)
 
 
 def schema_options(command: Any) -> Any:
@@ -189,20 +176,17 @@ def check(files: tuple[str, ...], schema: str | None, memory: str | None, as_jso
             if not has_errors(found):
                 out.show(lines)
     if as_json:
-        print_json({"ok": not has_errors(messages), "files": shown})
+        out.json({"ok": not has_errors(messages), "files": shown})
     elif messages:
         out.show([report.count_line(messages)])
     if has_errors(messages):
         raise click.exceptions.Exit(2)
 
 
-def registered() -> dict[str, Any]:
+def registered() -> Mapping[str, Signature]:
     """The signatures of the calls that programs may make."""
-    return {}
-
-
-def print_json(data: object) -> None:
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    calls = sys.modules.get("com.runtime.calls")  # loaded if and only if something was registered
+    return {name: known.signature for name, known in calls.REGISTRY.items()} if calls else {}
 
 
 @cli.command()
@@ -292,3 +276,33 @@ def fmt(files: tuple[str, ...], only_check: bool) -> None:
                 Path(file).write_text(text, encoding="utf-8")
     if failed or (only_check and changed):
         raise click.exceptions.Exit(2 if failed else 1)
+
+
+STAGES = ("syntax", "ir", "plan", "sql")
+
+
+@cli.command(name="compile")
+@click.argument("file")
+@schema_options
+@click.option("--engine", default="sqlite", show_default=True, help="The engine to compile for.")
+@click.option("--show", "stage", type=click.Choice(STAGES), default="sql", show_default=True, help="What to print.")
+def compile_(file: str, schema: str | None, memory: str | None, engine: str, stage: str) -> None:
+    """Compile a program, and print one of its stages."""
+    source = read_source(file)
+    made: Any
+    if stage == "syntax":
+        made, found = (parse_schema if kind_of(source.text) == "schema" else parse_program)(source)
+    elif stage == "ir":
+        made, found = check_program(source, load_schema(schema, memory), registered())
+    else:
+        made, found = compile_program(source, load_schema(schema, memory), engine, registered())
+    if made is None or has_errors(found):
+        refuse(found, source)
+    out.show(report.sql_lines(made) if stage == "sql" else report.tree_lines(made))
+
+
+def refuse(found: Sequence[Diagnostic], source: Source) -> NoReturn:
+    """Say why a program does not check, and stop."""
+    out.diagnostics(found, source, err=True)
+    out.show([report.count_line(found)], err=True)
+    raise click.exceptions.Exit(2)
