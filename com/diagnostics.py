@@ -546,10 +546,11 @@ class NotBool(Message):
 class ListAsValue(Message):
     code = "CM307"
     text = "{place} is a list, not a value"
-    label = "step {name} may give many rows"
-    help = "write in {place} to test against all of them, for each x in ${name} {{ … }} to go through them, or step {name} -> one: if there can only be one row"
+    label = "${name} may have many rows"
+    help = "write in {place} to test against all of them, for each x in ${name} {{ … }} to go through them, or {declared} if there can only be one row"
     place: str
     name: str
+    declared: str
 
 
 class ListParameterAsValue(Message):
@@ -562,10 +563,11 @@ class ListParameterAsValue(Message):
 
 class ValueAsList(Message):
     code = "CM309"
-    text = "${name} is one value, not {wanted}"
-    label = "{wanted} is wanted here"
+    text = "${name} is {found}, not {wanted}"
+    label = "wanted here: {wanted}"
     help = "{help_}"
     name: str
+    found: str
     wanted: str
     help_: str
 
@@ -689,19 +691,20 @@ class BadLimit(Message):
 
 class OrderNotSelected(Message):
     code = "CM323"
-    text = "select distinct can be ordered only by what it selects"
+    text = "{what} can be ordered only by its columns"
     label = "not among the columns"
     help = "select it too, or order by one of the columns"
+    what: str
 
 
 class ValueCount(Message):
     code = "CM324"
-    text = "{table} gets {columns} columns but {values} values"
-    label = "{values} values"
+    text = "{table} gets {columns} but {values}"
+    label = "{values}"
     help = "give one value for each column, in their order"
     table: str
-    columns: int
-    values: int
+    columns: str
+    values: str
 
 
 class ShapeDiffers(Message):
@@ -800,16 +803,6 @@ class ExtraDigits(Message):
     target: str
     wanted: str
     scale: int
-
-
-class NoSuchShape(Message):
-    code = "CM336"
-    text = "{what} cannot be {found}"
-    label = "{found}"
-    help = "{help_}"
-    what: str
-    found: str
-    help_: str
 
 
 # schemas

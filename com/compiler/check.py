@@ -363,12 +363,12 @@ class _Checker(Writes):
                     node.name.text, f"{field.name} {field.type}", f"{real.name} {real.type}", help_
                 )
                 self.report(wrong, written.span)
-        extra = [f.name for f in found if f.name not in {d.name for d in declared}]
-        if extra and found:
-            names = ", ".join(extra)
-            self.report(
-                messages.ShapeDiffers(node.name.text, "not " + names, names, f"declare {names} too"), shape.span
-            )
+        known = {d.name for d in declared}
+        extra = [f.name for f in found if f.name not in known]
+        if extra and known <= by_name.keys():
+            named, given = ", ".join(d.name for d in declared), ", ".join(by_name)
+            hint = f"declare {', '.join(extra)} too"
+            self.report(messages.ShapeDiffers(node.name.text, named, given, hint), shape.span)
         return found
 
     # ------------------------------------------------------------ calls

@@ -477,6 +477,10 @@ class Expressions(Resolution):
             "int": "cast(round(x) as int) makes an int of a number",
             "bool": "compare it with something",
         }.get(want, "")
+        if want in ("number", "time", "int") and found.kind != "text" and not (want == "int" and found.is_number):
+            hint = ""
+        elif want == "int" and found.kind == "text":
+            hint = "cast(x as int) makes an int of a text"
         self.report(messages.WrongArgument(shown, wanted, _article(found), hint), arg.span)
         return None
 
@@ -607,7 +611,10 @@ class Expressions(Resolution):
         truths = {found.kind, target.kind} == {"bool", "int"}
         if numbers or times or texts or truths or found.kind == target.kind:
             return ir.Cast(target, made.nullable, span, made, implicit)
-        self.report(messages.TypeMismatch("cast", str(found), str(target), _way(found, target)), span)
+        hint = f"there is no way from {found} to {target}"
+        if found.is_time and target.is_number:
+            hint = "write year(d), month(d), …, or date_diff('day', from, to)"
+        self.report(messages.TypeMismatch("cast", str(found), str(target), hint), span)
         return self.poison(span)
 
     # ------------------------------------------------------------ functions
@@ -620,8 +627,8 @@ class Expressions(Resolution):
         if function is None:
             return self._unknown_function(node, env)
         if function.kind == "window" and node.over is None:
-            usage = f"{function.name}({', '.join(function.parameters)}) over (order by …)"
-            self.report(messages.WrongArgumentCount(name, "an over clause", "none", usage), node.span)
+            shown = f"{usage(function)} over (order by …)"
+            self.report(messages.WrongArgumentCount(name, "an over clause", "none", shown), node.span)
             return self.poison(node.span)
         if function.kind == "scalar" and (node.over or node.distinct or node.order or node.where is not None):
             what = "a window function" if node.over else "an aggregate"
@@ -646,10 +653,11 @@ class Expressions(Resolution):
     def _wrong_count(self, node: syntax.Function, function: Function) -> ir.Expr:
         least, most = function.least, len(function.parameters)
         wanted = f"{least} or more" if function.variadic else str(least) if least == most else f"{least} to {most}"
-        plural = "argument" if wanted == "1" else "arguments"
-        usage = function.shown or f"{function.name}({', '.join(function.parameters)})"
+        plural = "argument" if wanted in ("1", "1 or more") else "arguments"
+        if function.name == "count":
+            wanted = "* or 1"
         found = "*" if node.star else str(len(node.args))
-        self.report(messages.WrongArgumentCount(function.name, f"{wanted} {plural}", found, usage), node.span)
+        self.report(messages.WrongArgumentCount(function.name, f"{wanted} {plural}", found, usage(function)), node.span)
         return self.poison(node.span)
 
     def _round(self, args: list[ir.Expr], span: Span) -> ir.Expr:
@@ -792,6 +800,18 @@ class Expressions(Resolution):
     def order_keys(self, keys: tuple[syntax.OrderKey, ...], env: Env) -> tuple[ir.OrderKey, ...]:
         """Keys as written, nulls last unless said."""
         return tuple(ir.OrderKey(self.expr(k.expr, env), k.descending, bool(k.nulls_first)) for k in keys)
+
+
+def usage(function: Function) -> str:
+    """How a function is called: `round(number [, int])`, `coalesce(x, …)`."""
+    if function.shown:
+        return function.shown
+    letters = iter("xyz")
+    names = [next(letters) if p in ("same", "any") else p for p in function.parameters]
+    if function.variadic:
+        return f"{function.name}({names[0]}, …)"
+    given, more = names[: function.least], names[function.least :]
+    return f"{function.name}({', '.join(given)}{''.join(f' [, {name}]' for name in more)})"
 
 
 def _digits(value: object) -> int:

@@ -74,7 +74,7 @@ class Queries(Expressions):
             return left.with_(open=True)
         sides = [self.fitted(side, tuple(f.type for f in fields)) for side in (left, right)]
         outputs = tuple(ir.Output(f.name, ir.Column(f.type, f.nullable, body.span, "", f.name)) for f in fields)
-        order = [self._set_key(key, outputs) for key in node.order]
+        order = [self._set_key(key, outputs, body.op) for key in node.order]
         limit = self.count(node.limit, "limit") if node.limit is not None else None
         offset = self.count(node.offset, "offset") if node.offset is not None else None
         keys = [k for k in order if k is not None]
@@ -92,7 +92,7 @@ class Queries(Expressions):
         if left.open or right.open:
             return None
         if len(left.fields) != len(right.fields):
-            detail = f"{len(left.fields)} columns and {len(right.fields)}"
+            detail = f"{counted(len(left.fields), 'column')} and {len(right.fields)}"
             self.report(messages.SidesDiffer(node.op, detail), node.right.span)
             return None
         fields = []
@@ -105,7 +105,7 @@ class Queries(Expressions):
             fields.append(Field(mine.name, common, mine.expr.nullable or its.expr.nullable))
         return tuple(fields)
 
-    def _set_key(self, key: syntax.OrderKey, outputs: tuple[ir.Output, ...]) -> ir.OrderKey | None:
+    def _set_key(self, key: syntax.OrderKey, outputs: tuple[ir.Output, ...], op: str) -> ir.OrderKey | None:
         expr = key.expr
         if isinstance(expr, syntax.Number) and expr.text.isdigit() and 0 < int(expr.text) <= len(outputs):
             return ir.OrderKey(outputs[int(expr.text) - 1].expr, key.descending, bool(key.nulls_first))
@@ -117,7 +117,7 @@ class Queries(Expressions):
             near = near_names(expr.name.text, [o.name for o in outputs])
             self.report(messages.UnknownColumn(expr.name.text, "the result", near), expr.span)
             return None
-        self.report(messages.OrderNotSelected(), expr.span)
+        self.report(messages.OrderNotSelected(op), expr.span)
         return None
 
     def fitted(self, relation: Relation, types: tuple[Type, ...]) -> ir.Query:
@@ -160,7 +160,8 @@ class Queries(Expressions):
         if entry is not None and (entry.fields or entry.ref.kind == "step"):
             entry.used = True
             fix = Fix((Edit(Span(name.span.start, name.span.start), "$"),), certain=True)
-            self.report(messages.MissingDollar(name.text, f"${name.text}"), name.span, fix=fix)
+            hint = f"write ${name.text} for the rows of that name"
+            self.report(messages.UnknownTable(name.text, hint), name.span, fix=fix)
             return None
         near = near_names(name.text, [t.name for t in self.schema.tables], "table in this memory")
         self.report(messages.UnknownTable(name.text, near), name.span)
@@ -221,7 +222,7 @@ class _Select:
         elif body.distinct:
             for key in order:
                 if all(key.expr != o.expr for o in outputs) and not key.expr.type.is_unknown:
-                    c.report(messages.OrderNotSelected(), key.expr.span)
+                    c.report(messages.OrderNotSelected("select distinct"), key.expr.span)
         row_key = self._row_key(grouped, order)
         card = self._card(grouped, limit, offset, having)
         if self.observed or limit is not None or offset is not None:
@@ -231,7 +232,7 @@ class _Select:
             query = rebuild(query, lambda n: self._total_window(n, row_key) if isinstance(n, ir.Window) else n)
         c.windows_met = met
         fields = tuple(Field(o.name, o.expr.type, o.expr.nullable) for o in query.columns)
-        return Relation(query, fields, query.columns, card, self._keys(outputs, row_key), self.open)
+        return Relation(query, fields, query.columns, card, self._keys(outputs, grouped), self.open)
 
     # ------------------------------------------------------------ from
 
@@ -415,8 +416,6 @@ class _Select:
         field = next((f for f in seen.fields if f.name == name), None)
         if field is None:
             return ir.Column(INT, False, self.body.span, seen.alias, name)
-        if seen.table is not None:
-            self.c.reads.setdefault(seen.table.name, set()).add(name)
         return ir.Column(field.type, field.nullable, self.body.span, seen.alias, name)
 
     def _total(
@@ -430,6 +429,7 @@ class _Select:
         made = list(order)
         for key in keys:
             if all(k.expr != key for k in made) and not isinstance(key, ir.Constant):
+                self.c._read_again(key, self.env)
                 made.append(ir.OrderKey(key, False, False))
         return tuple(made)
 
@@ -438,12 +438,16 @@ class _Select:
         if window.name not in ("row_number", "lag", "lead", "first_value", "last_value"):
             return window
         extra = [k for k in row_key if all(k != w.expr for w in window.order) and k not in window.partition]
+        for key in extra:
+            self.c._read_again(key, self.env)
         return window.with_(order=window.order + tuple(ir.OrderKey(k, False, False) for k in extra))
 
-    def _keys(self, outputs: tuple[ir.Output, ...], row_key: list[ir.Expr]) -> tuple[tuple[str, ...], ...]:
+    def _keys(self, outputs: tuple[ir.Output, ...], grouped: bool) -> tuple[tuple[str, ...], ...]:
         """Sets of output columns without duplicates."""
         if self.body.distinct:
             return (tuple(o.name for o in outputs),)
+        if grouped and not self.group:
+            return ()
         names = {o.expr: o.name for o in reversed(outputs)}
         wanted = list(self.group) or self._row_key(False, ())
         if wanted and all(w in names for w in wanted):
@@ -496,6 +500,8 @@ class _Select:
         for seen in seen_all:
             self.open = self.open or seen.open
             for field in seen.fields:
+                if seen.table is not None:
+                    self.c.reads.setdefault(seen.table.name, set()).add(field.name)
                 if star.table is not None or field.name not in self.env.merged:
                     made.append((field.name, self._column_of(seen, field.name).with_(span=star.span)))
         return made
@@ -569,6 +575,11 @@ class _Select:
             return expr
         sure = expr.where is None and not any(a.nullable for a in expr.args)
         return expr.with_(nullable=False) if sure else expr
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _inside(made: Node) -> list[ir.Aggregate]:

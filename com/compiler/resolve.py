@@ -199,7 +199,8 @@ class Resolution:
         nullable = field.nullable
         if entry.ref.kind != "row" and entry.card != "one":
             if entry.card == "many":
-                self.report(messages.ListAsValue(f"${name}.{field.name}", name), node.span)
+                declared = f"declare {name} one {{…}}" if entry.ref.kind == "parameter" else f"step {name} -> one:"
+                self.report(messages.ListAsValue(f"${name}.{field.name}", name, declared), node.span)
                 return self.poison(node.span)
             if not self.block.has_row(entry.ref):
                 nullable = True
@@ -232,13 +233,15 @@ class Resolution:
                 if parameter.parameter.kind == "rows":
                     return parameter
                 wanted = "rows with columns" if node.column is not None else "rows"
+                found = "one value"
                 if parameter.parameter.kind == "list":
+                    found = "a list"
                     hint = f"it is a list: write in ${node.name}; or declare {node.name} many {{…}}"
                 elif node.column is not None:
                     hint = f"write ${node.name}"
                 else:
                     hint = f"declare {node.name} many {{…}} to give rows; to test it, write ${node.name} is not null"
-                self.report(messages.ValueAsList(node.name, wanted, hint), node.span)
+                self.report(messages.ValueAsList(node.name, found, wanted, hint), node.span)
                 return None
         if entry is None:
             ended = self.block.where_ended(node.name)
@@ -254,15 +257,18 @@ class Resolution:
     def rows(self, node: syntax.Placeholder, wanted: str) -> Entry | None:
         """A placeholder where rows stand: `from $x`, `exists $x`, `for each … in $x`, `return $x`."""
         if node.column is not None:
-            self._entry(node)
+            entry = self._entry(node)
             name = f"{node.name}.{node.column.text}"
-            self.report(messages.ValueAsList(name, wanted, f"write ${node.name}"), node.span)
+            hint = f"write ${node.name}"
+            if entry is None or entry.ref.kind == "row":
+                hint = f"to test it, write ${name} is not null"
+            self.report(messages.ValueAsList(name, "a column", wanted, hint), node.span)
             return None
         entry = self._entry(node)
         if entry is not None and entry.ref.kind == "row":
             column = entry.fields[0].name if entry.fields else "column"
-            hint = f"a loop's row is one row: write its columns, ${node.name}.{column}"
-            self.report(messages.ValueAsList(node.name, wanted, hint), node.span)
+            hint = f"write its columns: ${node.name}.{column}"
+            self.report(messages.ValueAsList(node.name, "the one row of a loop", wanted, hint), node.span)
             return None
         return entry
 
@@ -300,7 +306,12 @@ class Resolution:
                 self._name_a_column(place, entry)
                 return None
             self.report(
-                messages.ValueAsList(place.name, "a list", f"write = ${place.name}, or declare {place.name} text[]"),
+                messages.ValueAsList(
+                    place.name,
+                    "one value",
+                    "a list",
+                    f"write = ${place.name}, or declare {place.name} {entry.parameter.type}[]",
+                ),
                 place.span,
             )
             return None
@@ -312,7 +323,7 @@ class Resolution:
             return None
         if entry.ref.kind == "row":
             name = f"{place.name}.{field.name}"
-            self.report(messages.ValueAsList(name, "a list", f"write = ${name}"), place.span)
+            self.report(messages.ValueAsList(name, "one value", "a list", f"write = ${name}"), place.span)
             return None
         return ir.Values(field.type, field.nullable, place.span, entry.ref, field.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.names import Env, Seen, near_names, spelled
-from com.compiler.queries import Queries, Relation, _Select
+from com.compiler.queries import Queries, Relation, _Select, counted
 from com.node import Node
 from com.plan import Effect, Field
 from com.schema import Column, Table
@@ -38,8 +38,10 @@ class Writes(Queries):
         known = [c for c in columns if c is not None]
         self._nothing_left_out(node, table, known)
         conflict = self._conflict(node.conflict, table) if node.conflict is not None else None
-        env = Env("returning", None, [self.seen_table(table, table.name)])
-        returning = self._returning(node.returning, env, table)
+        returning: tuple[ir.Output, ...] = ()
+        if node.returning:
+            env = Env("returning", None, [self.seen_table(table, table.name)])
+            returning = self._returning(node.returning, env, table)
         fields = self._fields(returning, table)
         if node.conflict is not None and card != "many":
             card = "one" if card == "one" and (node.conflict.assignments or returning) else "maybe"
@@ -89,7 +91,7 @@ class Writes(Queries):
                 made = [self.expr(value, Env("values")) for value in row]
                 if len(row) != len(node.columns):
                     span = row[0].span.to(row[-1].span)
-                    self.report(messages.ValueCount(node.table.text, len(node.columns), len(row)), span)
+                    self.report(_value_count(node.table.text, len(node.columns), len(row)), span)
                     return None, "many"
                 rows.append(
                     tuple(self._value(v, table, c) for v, c in zip(made, columns or [None] * len(made), strict=True))
@@ -102,7 +104,7 @@ class Writes(Queries):
             return None, relation.card
         if len(relation.outputs) != len(columns):
             count = len(relation.outputs)
-            self.report(messages.ValueCount(table.name, len(columns), count), node.source.span)
+            self.report(_value_count(table.name, len(columns), count), node.source.span)
             return None, relation.card
         return self._stored(relation, table, [c for c in columns if c is not None]), relation.card
 
@@ -272,6 +274,10 @@ class Writes(Queries):
         return tuple(
             tuple(names[c] for c in key) for key in table.keys if sure.issuperset(key) and names.keys() >= set(key)
         )
+
+
+def _value_count(table: str, columns: int, values: int) -> messages.ValueCount:
+    return messages.ValueCount(table, counted(columns, "column"), counted(values, "value"))
 
 
 class _Target(_Select):
