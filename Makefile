@@ -13,6 +13,7 @@ help:  ## what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
 setup: $(READY) $(TABLES)  ## build .venv from the lock file
+	@$(BIN)/python -m compileall -q com
 
 $(READY): requirements.lock pyproject.toml hatch_build.py
 	@test -n "$(PYTHON)" || { echo "com needs Python 3.11 or newer"; exit 1; }

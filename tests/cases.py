@@ -16,11 +16,14 @@ What is expected, always of the program last given:
     rows              the outcome's rows, as `com run` prints them
     answer            the outcome's sentence
     changes           the rows changed; a dry run is made first, and must foretell the same
-    fails             `CM503: the message` of a run that fails
-    journal           the run's steps: path, rows, digest of nothing that changes from run to run
-    replay            the run replayed
+    fails             `CM503: the message` of a run that fails, and `in` which step
+    journal           the run's steps: path, kind, rows
+    replay            what replaying the run prints
 
-Asking for rows, answer, changes, fails, journal or replay runs the program, once. A block with a file name is also
+The clock of every run is 2024-05-06 07:08:09.
+
+Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx.
+A block with a file name is also
 written to the case's folder, where ```console blocks run: lines that begin with `$ ` are commands, the rest what they
 print. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
 """
@@ -31,11 +34,14 @@ import difflib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from shlex import split
 from typing import Any
@@ -44,12 +50,16 @@ from click.testing import CliRunner
 
 from com import report
 from com.cli import cli, registered
-from com.compiler import check_program, compile_program, ir, read_schema
+from com.compiler import check_program, compile_program, format_source, ir, read_schema
 from com.diagnostics import Diagnostic, has_errors
+from com.library import create
+from com.report import runs
+from com.runtime.outcome import RunError
 from com.schema import Schema
 from com.source import Source
 
 ROOT = Path(__file__).parent.parent
+CLOCK = datetime(2024, 5, 6, 7, 8, 9)
 FENCE = re.compile(r"^(`{3,}|~{3,})\s*(.*)$")
 MARK = re.compile(r"--\s*(error|warning):\s*(CM\d{3}(?:\s*,\s*CM\d{3})*)")
 
@@ -168,23 +178,17 @@ class Case:
         """The memory, made when it is first needed."""
         if self.memory is None:
             assert self.schema is not None, f"{self.path}: no schema was given"
-            from com.library import create
-
             self.memories += 1
             self.memory = create(f"sqlite:///{self.folder}/memory{self.memories or ''}.db", self.schema)
         return self.memory
 
     def on_data(self, block: Block) -> None:
-        import sqlite3
-
         self.open()
         with sqlite3.connect(self.folder / f"memory{self.memories}.db") as connection:
             connection.executescript(block.body)
         connection.close()
 
     def on_params(self, block: Block) -> None:
-        from decimal import Decimal
-
         self.params = json.loads(block.body, parse_float=Decimal)
 
     def on_com(self, block: Block) -> None:
@@ -198,14 +202,13 @@ class Case:
         self.program, self.messages = check_program(source, self.schema or Schema(), registered())
         self.messages = list(self.messages)
         self.marks(block, source, self.messages)
-        if "run" in block.words[1:]:
+        of_a_run = self.path.parent.name == "diagnostics" and self.path.stem.startswith("CM5")
+        if "run" in block.words[1:] or (of_a_run and self.program is not None):
             self.execute()
         return None
 
     def parses(self, block: Block) -> None:
         """A piece of a page that has no schema: it must at least be well formed, unless it only shows a part."""
-        from com.compiler import format_source
-
         if re.match(r"(\s|--[^\n]*\n)*program\b", block.body):
             _, found = format_source(Source(block.body), "program")
             assert not has_errors(found), f"{self.at(block)}: {self.told(found, Source(block.body))}"
@@ -249,7 +252,64 @@ class Case:
         """Run the program last given, once; a dry run before it must leave no trace and foretell its changes."""
         if self.outcome is not None or self.failure is not None:
             return
-        raise NotImplementedError("the runtime is not there yet")
+        assert self.source is not None and self.program is not None, f"{self.path}: no program that could be run"
+        memory = self.open()
+        made, found = compile_program(self.source, memory.schema, memory.engine, registered())
+        assert made is not None, self.told(list(found), self.source)
+        params, self.params = self.params, {}
+        before = memory.digest()
+        try:
+            foretold = memory.dry_run(made, params, clock=CLOCK).changes
+        except RunError as failure:
+            foretold = failure.message.code
+        assert memory.digest() == before, f"{self.path}: a dry run has left a trace"
+        try:
+            self.outcome = memory.execute(made, params, clock=CLOCK)
+            happened = self.outcome.changes
+        except RunError as failure:
+            self.failure = failure
+            happened = failure.message.code
+            assert memory.digest() == before, f"{self.path}: a failed run has left a trace"
+            self.given_codes[-1] |= {failure.message.code}
+        assert foretold == happened, f"{self.path}: foretold {foretold}, happened {happened}"
+
+    def done(self, block: Block) -> Any:
+        """The outcome of the program last given, which must not fail."""
+        self.execute()
+        if self.failure is not None:
+            raise AssertionError(f"{self.at(block)}: the run fails\n{self.failure_text()}")
+        return self.outcome
+
+    def failure_text(self) -> str:
+        source = Source(self.failure.text, "program.com")
+        return self.told([self.failure.diagnostic], source)
+
+    def on_rows(self, block: Block) -> None:
+        outcome = self.done(block)
+        lines = list(report.table_lines(outcome.columns, outcome.rows))
+        self.expect(block, report.plain(lines if outcome.rows else [*lines, [("no rows", "")]]))
+
+    def on_answer(self, block: Block) -> None:
+        self.expect(block, (self.done(block).answer or "no answer") + "\n")
+
+    def on_changes(self, block: Block) -> None:
+        lines = list(report.change_lines(self.done(block).changes, self.open().schema))
+        self.expect(block, report.plain(lines or [[("nothing", "")]]))
+
+    def on_journal(self, block: Block) -> None:
+        self.expect(block, report.plain(runs.step_lines(self.done(block).steps)))
+
+    def on_fails(self, block: Block) -> None:
+        self.execute()
+        assert self.failure is not None, f"{self.at(block)}: the run does not fail"
+        message, path = self.failure.message, self.failure.path
+        self.expect(block, f"{message.code}: {message.fill(message.text)}\n" + (f"in {path}\n" if path else ""))
+
+    def on_replay(self, block: Block) -> None:
+        self.execute()
+        run = self.outcome.run_id if self.outcome is not None else self.failure.run_id
+        name = self.program.name if self.program else ""
+        self.expect(block, report.plain(runs.replayed_lines(self.open().replay(run), name)))
 
     # ------------------------------------------------------------ consoles
 
