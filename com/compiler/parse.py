@@ -23,7 +23,7 @@ from typing import Any
 from com import diagnostics as messages
 from com.compiler import syntax
 from com.compiler.build import LISTS, Builder, Token
-from com.compiler.slips import Lexed, Trouble, begins_statement, explain, read_slip
+from com.compiler.slips import Lexed, Trouble, begins_statement, explain, is_else_if, read_slip
 from com.diagnostics import Diagnostic, has_errors
 from com.node import Node, children
 from com.source import Source, Span
@@ -332,11 +332,19 @@ class _Reading:
         while True:
             row = actions[states[-1]]
             act = row.get(kind)
-            if fresh and kind in soft and "NAME" in row and (act is None or (act < 0 and not self.fits(states, kind))):
+            if (
+                fresh
+                and kind in soft
+                and "NAME" in row
+                and (act is None or (act < 0 and not self.fits(states, kind)))
+                and self.fits(states, "NAME")
+            ):
                 token = tokens[at] = ("NAME", *token[1:])
                 kind = "NAME"
                 act = row["NAME"]
             fresh = False
+            if act is None:
+                act = self._finishing(row, tokens, at)
             if act is None:
                 at = self._mend(start, states, values, begins, tokens, at)
                 if at < 0:
@@ -398,17 +406,24 @@ class _Reading:
             states.append(state)
             values.append(value)
 
-    def fits(self, states: list[int], kind: str) -> bool:
-        """True if a token of this kind can come next: its reductions are tried without being made."""
+    def fits(self, states: list[int], *kinds: str) -> bool:
+        """True if tokens of these kinds can come next: their reductions are tried without being made."""
         tables = self.tables
         depth = len(states)
         above: list[int] = []
+        ahead = iter(kinds)
+        kind = next(ahead)
         while True:
             act = tables.actions[above[-1] if above else states[depth - 1]].get(kind)
             if act is None:
                 return False
             if act >= 0:
-                return True
+                above.append(act)
+                following = next(ahead, None)
+                if following is None:
+                    return True
+                kind = following
+                continue
             size = tables.sizes[~act]
             if size:
                 from_above = min(size, len(above))
@@ -421,6 +436,17 @@ class _Reading:
             above.append(to)
 
     # ------------------------------------------------------------ after an error
+
+    def _finishing(self, row: dict[str, int], tokens: list[Token], at: int) -> int | None:
+        """The one reduction that can come here, whatever the token: what is complete is no part of an error behind it."""
+        acts = set(row.values())
+        if len(acts) == 1 and min(acts) < 0:
+            return min(acts)
+        if at and tokens[at - 1][0] in ("SEMICOLON", "RBRACE") and not is_else_if(tokens[at][1]):
+            reductions = {act for act in acts if act < 0}
+            if len(reductions) == 1 and all(act < 0 or kind == "ELSE" for kind, act in row.items()):
+                return reductions.pop()
+        return None
 
     def _mend(
         self, start: str, states: list[int], values: list[Any], begins: list[int], tokens: list[Token], at: int
@@ -446,12 +472,12 @@ class _Reading:
             first,
             start,
             set(self.tables.gotos[top]),
-            lambda kind: self.fits(states, kind),
-            lambda kind: len(states) > 1 and self.fits(states[:-1], kind),
+            lambda *kinds: self.fits(states, *kinds),
+            lambda *kinds: len(states) > 1 and self.fits(states[:-1], *kinds),
             [(kind, texts.get(kind, kind)) for kind in self.tables.actions[top]],
         )
         diagnostic, repair = explain(trouble)
-        if not (tokens[at][0] == "$END" and self.builder.found and self.troubles > 1):
+        if not self._follows(diagnostic, tokens[first][2], tokens[at]):
             self.builder.found.append(diagnostic)
         if self.troubles > 3 * MAX_ERRORS:
             return -1
@@ -461,7 +487,7 @@ class _Reading:
                 del states[-1], values[-1], begins[-1]
                 return at
             tokens[at : at + count] = [(self.tables.marks.get(word, kind), word, *rest) for kind, word, *rest in new]
-            if count or self.fits(states, tokens[at][0]):
+            if count or self.fits(states, *(token[0] for token in tokens[at : at + len(new) + 1])):
                 return at
             del tokens[at : at + len(new)]
         if base < 0:
@@ -471,6 +497,14 @@ class _Reading:
                 at += 1
         del states[base + 1 :], values[base + 1 :], begins[base + 1 :]
         return self._skip(states, tokens, first, at, start == "schema")
+
+    def _follows(self, diagnostic: Diagnostic, start: int, token: Token) -> bool:
+        """True if an error in the same statement probably made this one, or all is at its end."""
+        if token[0] == "$END" and self.troubles > 1:
+            return bool(self.builder.found)
+        return isinstance(diagnostic.message, messages.Unexpected) and any(
+            start <= said.span.start <= token[2] for said in self.builder.found
+        )
 
     def _base(self, start: str, states: list[int]) -> int:
         """Where on the stack a statement can begin, the innermost; -1 in an expression."""
