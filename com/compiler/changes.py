@@ -16,7 +16,7 @@ from com.compiler.sql import Sql, Tree, column
 from com.diagnostics import Diagnostic, Message
 from com.node import Node, rebuild, walk
 from com.plan import Field, Statement, Write
-from com.schema import INT, Table
+from com.schema import INT, TEXT, Table, Type
 
 SOURCE = "com_s"
 """The alias of what is inserted."""
@@ -103,14 +103,24 @@ class _Write:
         s.names = {**s.names, self.target_alias(): ""}  # `returning` does not know the alias
         trees = [sql.alias(s.expr(e), n) for n, e in outputs]
         fields = [Field(n, e.type, e.nullable) for n, e in outputs]
-        names = self.order_columns()
-        for number, name in enumerate(names, 1):
-            found = self.table.column(name)
-            assert found is not None
-            trees.append(sql.alias(column("", name), f"com_h{number}"))
-            fields.append(Field(f"com_h{number}", found.type, found.nullable))
+        hidden = [part for name in self.order_columns() for part in self._order_parts(name)]
+        for number, (tree, type_) in enumerate(hidden, 1):
+            trees.append(sql.alias(tree, f"com_h{number}"))
+            fields.append(Field(f"com_h{number}", type_, False))
         del s.names[self.target_alias()]
-        return trees, fields, len(names)
+        return trees, fields, len(hidden)
+
+    def _order_parts(self, name: str) -> list[tuple[Tree, Type]]:
+        """What orders rows by a column: its value, or whether it is null and then its value or another."""
+        found = self.table.column(name)
+        assert found is not None
+        tree = column("", name)
+        if not found.nullable or name in self.key:
+            return [(tree, found.type)]
+        if found.type.is_number or found.type.kind == "bool":
+            return [(sql.is_null(tree), INT), (sql.call("coalesce", tree, sql.number(0)), found.type)]
+        shown = sql.call("hex", tree) if found.type.kind == "bytes" else sql.call("coalesce", tree, sql.text(""))
+        return [(sql.is_null(tree), INT), (shown, TEXT)]
 
     def order_columns(self) -> tuple[str, ...]:
         return self.key or tuple(c.name for c in self.table.columns if not c.type.is_unknown)
@@ -455,7 +465,9 @@ class _Insert(_Write):
         name = self.table.name
         where = self.given(s, values, conflict.columns, name)
         known = dict(zip(self.op.columns, values, strict=True))
-        if any(known[c].nullable for c in conflict.columns):  # null meets nothing, so that row is new
+        if any(
+            known[c].nullable and self._nullable(c) for c in conflict.columns
+        ):  # null meets nothing, so that row is new
             if self.identity is not None:
                 where = sql.binary("or", where, self.is_new(s))
             elif self.key and self._key_given():
@@ -545,9 +557,13 @@ class _Insert(_Write):
         assert made is not None
         return made
 
+    def _nullable(self, name: str) -> bool:
+        found = self.table.column(name)
+        return found is not None and found.nullable and name not in self.key
+
     def _may_be_null(self, query: ir.Select | ir.Tuples, names: Sequence[str]) -> list[str]:
         rows = query.rows if isinstance(query, ir.Tuples) else (tuple(o.expr for o in query.columns),)
-        places = [(n, self.op.columns.index(n)) for n in names]
+        places = [(n, self.op.columns.index(n)) for n in names if self._nullable(n)]
         return [n for n, i in places if any(row[i].nullable for row in rows)]
 
     def _settled(self) -> ir.Select | ir.Tuples:

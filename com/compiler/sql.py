@@ -310,10 +310,21 @@ def _type(text_: str) -> Tree:
 # ---------------------------------------------------------------- trees to text
 
 
+def _refused(_: Generator, node: exp.Func) -> str:
+    raise ValueError(f"{type(node).__name__} is not on the list")
+
+
 @lru_cache(maxsize=8)
 def _generator(dialect: str) -> Generator:
-    made = Dialect.get_or_raise(dialect).generator(
-        unsupported_level=ErrorLevel.RAISE, identify=True, comments=False, normalize_functions=False, pretty=False
+    of = Dialect.get_or_raise(dialect)
+    strict = type("Strict", (of.generator_class,), {"function_fallback_sql": _refused})
+    made: Generator = strict(
+        dialect=of,
+        unsupported_level=ErrorLevel.RAISE,
+        identify=True,
+        comments=False,
+        normalize_functions=False,
+        pretty=False,
     )
     handlers: dict[type[exp.Expr], Any] = {cls: made._dispatch[cls] for cls in ALLOWED if cls in made._dispatch}
     start, end = made._identifier_start, made._identifier_end
