@@ -1006,10 +1006,9 @@ class FunctionFailed(Message):
 
 class EngineRefused(Message):
     code = "CM515"
-    text = "{engine} refuses the statement of this step ({said})"
+    text = "the engine refuses a statement: {said}"
     label = "refused"
-    help = "this is likely a bug of com: com compile --show sql shows the statement"
-    engine: str
+    help = "com compile --show sql shows the statements; if they are not what you mean, it is a bug of com"
     said: str
 
 
@@ -1041,9 +1040,8 @@ class CannotWrite(Message):
 
 class Lost(Message):
     code = "CM519"
-    text = "the connection to the memory was lost, and run {run} {state}"
+    text = "the connection to the memory was lost, and the run {state}"
     help = "{help_}"
-    run: int
     state: str
     help_: str
 
@@ -1162,14 +1160,6 @@ class UnknownMemory(Message):
     help_: str
 
 
-class MissingDriver(Message):
-    code = "CM594"
-    text = "the driver for {engine} is not installed"
-    help = "install it: pip install {package}"
-    engine: str
-    package: str
-
-
 class NothingNamed(Message):
     code = "CM595"
     text = "no {what} is named"
@@ -1182,7 +1172,7 @@ class NothingNamed(Message):
 
 class BadParameter(Message):
     code = "CM596"
-    text = "{name} cannot take {value}: {wanted} is wanted"
+    text = "{name} cannot take {value}: it wants {wanted}"
     help = "{help_}"
     name: str
     value: str

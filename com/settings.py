@@ -7,8 +7,8 @@ from pathlib import Path
 
 from com.diagnostics import BadSettings, CannotRead, Error
 
-KEYS = ("memory", "schema", "journal", "history", "zone")
-"""What com.toml may say. `memory` and `journal` are URLs, `schema` a file (seen from com.toml's folder), `history`
+KEYS = ("memory", "schema", "history", "zone")
+"""What com.toml may say. `memory` is a URL, `schema` a file (both seen from com.toml's folder), `history` says
 whether row images are kept, `zone` the time zone of $now and $today."""
 
 
@@ -24,23 +24,24 @@ def _file_settings() -> dict[str, str]:
         return {}
     import tomllib  # only where there is a file
 
+    name = os.path.relpath(file)
     try:
         read = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Error(CannotRead(str(file), error.strerror or "no reason given")) from None
+        raise Error(CannotRead(name, error.strerror or "no reason given")) from None
     except ValueError as error:
-        raise Error(BadSettings(str(file), str(error), ", ".join(KEYS))) from None
+        raise Error(BadSettings(name, str(error), ", ".join(KEYS))) from None
     unknown = [key for key in read if key not in KEYS]
     if unknown:
-        raise Error(BadSettings(str(file), f"it has no key {unknown[0]}", ", ".join(KEYS)))
-    return {key: _text(file, key, value) for key, value in read.items()}
+        raise Error(BadSettings(name, f"it has no key {unknown[0]}", ", ".join(KEYS)))
+    return {key: _text(file, name, key, value) for key, value in read.items()}
 
 
-def _text(file: Path, key: str, value: object) -> str:
+def _text(file: Path, name: str, key: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
-        raise Error(BadSettings(str(file), f"{key} is no text", ", ".join(KEYS)))
+        raise Error(BadSettings(name, f"{key} is no text", ", ".join(KEYS)))
     if key == "schema":
         return os.path.relpath(file.parent / value)
     relative = value.removeprefix("sqlite:///")

@@ -174,6 +174,9 @@ class Case:
         self.marks(block, source, found)
         self.close()
 
+    def on_toml(self, block: Block) -> None:
+        self.write(block)
+
     def open(self) -> Any:
         """The memory, made when it is first needed."""
         if self.memory is None:
@@ -189,6 +192,7 @@ class Case:
         connection.close()
 
     def on_params(self, block: Block) -> None:
+        self.write(block)
         self.params = json.loads(block.body, parse_float=Decimal)
 
     def on_com(self, block: Block) -> None:
@@ -202,7 +206,7 @@ class Case:
         self.program, self.messages = check_program(source, self.schema or Schema(), registered())
         self.messages = list(self.messages)
         self.marks(block, source, self.messages)
-        of_a_run = self.path.parent.name == "diagnostics" and self.path.stem.startswith("CM5")
+        of_a_run = self.path.parent.name == "diagnostics" and re.match("CM5[0-8]", self.path.stem)
         if "run" in block.words[1:] or (of_a_run and self.program is not None):
             self.execute()
         return None

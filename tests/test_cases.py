@@ -42,10 +42,10 @@ def test_page(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Non
     """A page's first program gives exactly its code, when checked or when run; the second is clean."""
     case = Case(path, tmp_path, request.config.getoption("--update"))
     case.run()
-    if case.given_codes:
+    if any(case.given_codes):
         assert case.given_codes[0] == {path.stem}
         assert len(case.given_codes) < 2 or not case.given_codes[1]
-    else:
+    elif not path.stem.startswith("CM9"):
         consoles = [b for b in blocks(path.read_text(encoding="utf-8")) if b.kind == "console"]
         assert any(f"error[{path.stem}]" in b.body for b in consoles), "the page shows it nowhere"
 

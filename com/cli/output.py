@@ -48,8 +48,9 @@ class Output:
     def message(self, error: Error) -> None:
         message = error.message
         self.show([[(f"error[{message.code}]", "bold red"), (f": {message.fill(message.text)}", "bold")]], err=True)
-        if message.help:
-            self.show([[(" = ", "blue"), ("help: ", "bold"), (message.fill(message.help), "")]], err=True)
+        help_ = message.fill(message.help)
+        if help_:
+            self.show([[(" = ", "blue"), ("help: ", "bold"), (help_, "")]], err=True)
 
     def json(self, data: object) -> None:
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
