@@ -128,7 +128,7 @@ class Execution:
             if error.kind in ("busy", "lost"):
                 raise
             operation = subject.operation if isinstance(subject, Step) else None
-            raise self._failed(explain(error, self.link, self.schema, operation), span) from None
+            raise self._failed(explain(error, self.schema, operation), span) from None
 
     def _failed(self, message: Message, span: Span) -> RunError:
         return RunError(message, span, self._path, self._row, self.program.plan.text)

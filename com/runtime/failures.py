@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from com.diagnostics import (
-    Busy,
-    CannotWrite,
     CheckFailed,
-    EngineRefused,
-    Interrupted,
-    Lost,
     Message,
     NoSuchTarget,
     NotUnique,
@@ -17,46 +12,26 @@ from com.diagnostics import (
     Violated,
 )
 from com.plan import Operation, Write
-from com.runtime.engines import EngineError, Link
+from com.runtime.engines import EngineError
 from com.schema import ForeignKey, Schema, Table
 
 
-def explain(error: EngineError, link: Link, schema: Schema, operation: Operation | None) -> Message:
+def explain(error: EngineError, schema: Schema, operation: Operation | None) -> Message:
     """The message for an engine's failure in an operation."""
-    if error.message is not None:
-        return error.message
     table = operation.table if isinstance(operation, Write) else "the memory"
     match error.kind:
         case "unique":
-            table, columns = _named(error.place, schema, table)
-            return NotUnique(table, columns)
+            return NotUnique(*_named(error.place, schema, table))
         case "not_null":
-            table, columns = _named(error.place, schema, table)
-            return NullStored(table, columns)
+            return NullStored(*_named(error.place, schema, table))
         case "check":
             return CheckFailed(table, error.place)
         case "foreign_key":
             return _foreign_key(schema, operation)
         case "rule":
             return Violated(table, error.said.strip())
-        case "busy":
-            return Busy(TRIES)
-        case "interrupted":
-            limit = getattr(link, "seconds", None)
-            cause = f"the step took longer than {limit:g} s" if limit else "interrupted"
-            return Interrupted(cause, "run it again, or allow more time")
-        case "full":
-            return CannotWrite("the disk is full", "make room, and run it again")
-        case "read_only":
-            return CannotWrite("it may only be read", "open it for writing")
-        case "lost":
-            return Lost(0, "was not recorded", f"nothing was changed ({error.said}); run it again")
         case _:
-            return EngineRefused(link.title, error.said.strip())
-
-
-TRIES = 5
-"""So often a run is tried when the memory is busy."""
+            return error.message
 
 
 def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:

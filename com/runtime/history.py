@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from com.node import Node
+from com.plan import Field
 from com.runtime.canon import at_scale, canonical, hash_json
-from com.runtime.engines import Link
+from com.runtime.engines import EngineError, Link
 from com.runtime.outcome import Change
-from com.schema import UNKNOWN, Schema, Table, Type
+from com.schema import UNKNOWN, Column, Schema, Table, Type
 from com.values import read_value
 
 _decode = json.JSONDecoder(parse_float=Decimal).decode
@@ -188,7 +189,13 @@ class Undo:
         found = self.link.ask(sql, *self._encoded(table, key))
         if row is None or not found:
             return row is None and not found
-        return [self._encode(table, c.name, row.get(c.name)) for c in table.columns] == list(found[0])
+        return all(self._same(c, value, row.get(c.name)) for c, value in zip(table.columns, found[0], strict=True))
+
+    def _same(self, column: Column, held: Any, noted: Any) -> bool:
+        try:
+            return bool(self.link.decoder(Field(column.name, column.type))(held) == noted)
+        except EngineError:  # the memory holds here what its type forbids
+            return bool(held == noted)
 
     def _run(self, table: Table, sql: str, *parts: dict[str, Any]) -> None:
         self.link.put(sql, [[value for part in parts for value in self._encoded(table, part)]])

@@ -12,7 +12,7 @@ from typing import Any
 from com.diagnostics import Error, JournalVersion, NoSuchRun
 from com.node import Node
 from com.runtime.canon import hash_json, to_json
-from com.runtime.engines import EngineError, Link
+from com.runtime.engines import Link
 from com.schema import INT, TEXT, Column, Schema, Table
 
 VERSION = "1"
@@ -76,12 +76,9 @@ def statements(link: Link) -> list[str]:
 
 def exists(link: Link) -> bool:
     """True if the memory has a journal. `Error` if it is of a version that this com does not know."""
-    try:
-        found = link.ask("select value from com_meta where name = ?", "journal")
-    except EngineError as error:
-        if error.kind != "refused":
-            raise
+    if not link.has_table("com_meta"):
         return False
+    found = link.ask("select value from com_meta where name = ?", "journal")
     if not found or found[0][0] != VERSION:
         raise Error(JournalVersion(str(found[0][0]) if found else "none", VERSION))
     return True

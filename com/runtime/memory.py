@@ -176,7 +176,7 @@ class Memory:
             link.commit()
         except EngineError as error:
             link.rollback()
-            raise Error(explain(error, link, schema, None)) from None
+            raise Error(explain(error, schema, None)) from None
         self._reflection = None
 
     # ------------------------------------------------------------ running

@@ -191,7 +191,7 @@ def _again(
         except RunError as error:
             failed = error
         except EngineError as error:
-            failed = RunError(explain(error, copy, schema, None), NOWHERE)
+            failed = RunError(explain(error, schema, None), NOWHERE)
         else:
             images = read_images(copy, schema, row.run) if done.written and row.history else []
             hashes = step_hashes(schema, images)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from com.diagnostics import Error, KeyReused, Lost, MustChange
+from com.diagnostics import Busy, Error, KeyReused, Lost, MustChange
 from com.node import Node, dump
 from com.plan import Field, Plan
 from com.runtime import journal
@@ -102,7 +102,7 @@ class Runner:
                 link.rollback()
                 calls.record(need, _made(self.registry, need, program.plan))
             except EngineError as error:
-                tries = _busy(error, tries, link, schema)
+                tries = _busy(error, tries, schema)
             finally:
                 link.rollback()
 
@@ -131,10 +131,12 @@ def execution(
     )
 
 
-def _busy(error: EngineError, tries: int, link: Link, schema: Schema) -> int:
+def _busy(error: EngineError, tries: int, schema: Schema) -> int:
     """Waits before the next try; RunError when there were enough."""
-    if error.kind != "busy" or tries >= len(WAITS):
-        raise RunError(explain(error, link, schema, None), NOWHERE) from None
+    if error.kind != "busy":
+        raise RunError(explain(error, schema, None), NOWHERE) from None
+    if tries >= len(WAITS):
+        raise RunError(Busy(tries + 1), NOWHERE) from None
     time.sleep(WAITS[tries])
     return tries + 1
 
@@ -186,6 +188,7 @@ class _Attempts:
         self.reserved: int | None = None
         self.row: RunRow | None = None
         self.base = 0
+        self.unsure = False
 
     def run(self) -> Outcome:
         batches, tries = True, 0
@@ -204,7 +207,7 @@ class _Attempts:
             except EngineError as error:
                 self._give_up()
                 try:
-                    tries = _busy(error, tries, self.link, self.schema)
+                    tries = _busy(error, tries, self.schema)
                 except RunError as failed:
                     raise self._record(failed) from None
             except RunError as failed:
@@ -266,8 +269,9 @@ class _Attempts:
             self.link.reopen()
             there = journal.exists(self.link) and self.link.ask("select digest from com_run where run = ?", number)
         except (EngineError, Error):
+            self.unsure = True
             help_ = "look it up before you run it again: com log"
-            raise RunError(Lost(number, "may have been recorded or not", help_), NOWHERE) from None
+            raise RunError(Lost(f"may have been recorded as run {number}, or not", help_), NOWHERE) from None
         if not there or self.row is None or there[0][0] != self.row.digest:
             raise EngineError("lost", error.said)
 
@@ -360,7 +364,7 @@ class _Attempts:
     def _record(self, failed: RunError) -> RunError:
         """Writes the failed run's row, in a transaction of its own."""
         link, message = self.link, failed.message
-        if isinstance(message, Lost) and message.run:
+        if isinstance(message, Lost) and self.unsure:
             return failed
         try:
             link.begin()
@@ -425,7 +429,7 @@ class _Attempts:
                 return
             except EngineError as error:
                 self._give_up()
-                tries = _busy(error, tries, self.link, self.schema)
+                tries = _busy(error, tries, self.schema)
 
     def _earlier(self, key: str) -> Outcome | None:
         """The outcome of the run that was made with this key. A run that was never finished is taken up again."""

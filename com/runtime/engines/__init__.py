@@ -8,24 +8,40 @@ from typing import Any, Protocol
 
 from sqlalchemy import URL
 
-from com.diagnostics import Error, Message, UnknownMemory
+from com.diagnostics import Busy, CannotWrite, EngineRefused, Error, Interrupted, Lost, Message, UnknownMemory
 from com.plan import Field
 from com.schema import Type
 
 Row = tuple[Any, ...]
 
 
-class EngineError(Exception):
+class EngineError(Error):
     """A statement failed. `kind`: unique, foreign_key, check, not_null, rule (of a trigger or the like), function
-    (`message` says why), overflow, busy, interrupted, full, read_only, lost, refused. `said` is the engine's text,
-    `place` what it names: a table with columns, or a check."""
+    (a value that cannot be: the message says why), overflow, busy, interrupted, full, read_only, lost, refused. `said`
+    is the engine's text, `place` what it names: a table with columns, or a check."""
 
     def __init__(self, kind: str, said: str, place: str = "", message: Message | None = None) -> None:
-        super().__init__(f"{kind}: {said}")
+        super().__init__(message or _general(kind, said))
         self.kind = kind
         self.said = said
         self.place = place
-        self.message = message
+
+
+def _general(kind: str, said: str) -> Message:
+    """What a failure means, whatever the statement was for."""
+    match kind:
+        case "busy":
+            return Busy(1)
+        case "interrupted":
+            return Interrupted("interrupted", "run it again")
+        case "full":
+            return CannotWrite("the disk is full", "make room, and run it again")
+        case "read_only":
+            return CannotWrite("it may only be read", "open it for writing")
+        case "lost":
+            return Lost("was not recorded", f"nothing was changed ({said}); run it again")
+        case _:
+            return EngineRefused(said.strip())
 
 
 class Link(Protocol):
@@ -77,6 +93,8 @@ class Link(Protocol):
     def stamp(self) -> Any:
         """A value that changes when the tables' structure does."""
         ...
+
+    def has_table(self, name: str) -> bool: ...
 
     def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
         """Of each table and view: whether rows can be written, and for each column its name, its type as declared,

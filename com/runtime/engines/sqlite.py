@@ -13,7 +13,17 @@ from typing import Any
 
 from sqlalchemy import URL
 
-from com.diagnostics import BadStored, CannotHold, Error, Inexact, Message, Overflow, UnknownMemory, UnsafeMemory
+from com.diagnostics import (
+    BadStored,
+    CannotHold,
+    Error,
+    Inexact,
+    Interrupted,
+    Message,
+    Overflow,
+    UnknownMemory,
+    UnsafeMemory,
+)
 from com.plan import Field
 from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
 from com.runtime.engines import EngineError, Row
@@ -158,6 +168,9 @@ class SqliteLink:
     def stamp(self) -> Any:
         return self.run("pragma schema_version", {})[0][0]
 
+    def has_table(self, name: str) -> bool:
+        return bool(self.ask("select 1 from sqlite_master where type = 'table' and name = ?", name))
+
     def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
         found: dict[str, tuple[bool, list[tuple[str, str, bool]]]] = {}
         for name, kind in self.run("select name, type from pragma_table_list where schema = 'main'", {}):
@@ -231,6 +244,9 @@ class SqliteLink:
             kind = "overflow"
         if "closed database" in said:
             kind = "lost"
+        if kind == "interrupted" and self.seconds is not None:
+            cause, help_ = f"a statement took longer than {self.seconds:g} s", "allow more time, or read fewer rows"
+            return EngineError(kind, said, message=Interrupted(cause, help_))
         place = said.partition(": ")[2] if kind in ("unique", "check", "not_null") else ""
         message = Overflow("an int left 64 bits") if kind == "overflow" else None
         return EngineError(kind, said, place, message)
