@@ -6,7 +6,8 @@ before and after, into `com_change`; ids are numbered by the engine from the las
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from com import diagnostics as messages
 from com import plan
@@ -17,6 +18,10 @@ from com.diagnostics import Diagnostic, Message
 from com.node import Node, rebuild, walk
 from com.plan import Field, Statement, Write
 from com.schema import INT, TEXT, Table, Type
+
+T = TypeVar("T")
+_KEPT: dict[int, tuple[Table, dict[object, Any]]] = {}
+_MOST_KEPT = 512
 
 SOURCE = "com_s"
 """The alias of what is inserted."""
@@ -129,8 +134,25 @@ class _Write:
 
     def image(self, s: Sql, alias: str) -> Tree:
         """A row as a JSON object."""
-        columns = [(c.name, self.engine.image(s, c.type, column(alias, c.name))) for c in self.table.columns]
-        made: Tree = self.engine.objects(s, columns)
+
+        def make() -> Tree:
+            columns = [(c.name, self.engine.image(s, c.type, column(alias, c.name))) for c in self.table.columns]
+            return sql.once(self.engine.objects(s, columns), self.engine.dialect)
+
+        return self.kept(("image", alias), make)
+
+    def kept(self, what: object, make: Callable[[], T]) -> T:
+        """What depends on the table alone, made once."""
+        place = id(self.table)
+        known = _KEPT.get(place)
+        if known is None or known[0] is not self.table:
+            if len(_KEPT) >= _MOST_KEPT:
+                _KEPT.clear()
+            known = _KEPT[place] = self.table, {}
+        found = known[1].get((self.engine.name, what))
+        if found is None:
+            found = known[1][self.engine.name, what] = make()
+        made: T = found
         return made
 
     def key_of(self, s: Sql, trees: Sequence[Tree]) -> Tree:
@@ -159,6 +181,9 @@ class _Write:
 
     def fill(self) -> Statement:
         """Puts the images of the rows as they are now beside their keys."""
+        return self.kept("fill", self._fill)
+
+    def _fill(self) -> Statement:
         s = self.sql()
         own = self.own_changes(s)
         name = self.table.name
@@ -328,6 +353,9 @@ class _Insert(_Write):
 
     def images_of_new(self, counted: bool = False) -> Statement:
         """Notes the rows with new ids."""
+        return self.kept(("new", counted), lambda: self._images_of_new(counted))
+
+    def _images_of_new(self, counted: bool) -> Statement:
         s = self.sql()
         assert self.identity is not None
         name = self.table.name

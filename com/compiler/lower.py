@@ -6,6 +6,7 @@ what com.compiler.ir promises; guarantees that equal programs give equal plans.
 
 from __future__ import annotations
 
+import hashlib
 from typing import assert_never
 
 from com import plan
@@ -15,8 +16,9 @@ from com.compiler.engines import Engine, load
 from com.compiler.sets import as_sets
 from com.compiler.sql import Sql, alias, select
 from com.diagnostics import Diagnostic
-from com.node import digest
+from com.node import Node
 from com.plan import Field, Statement
+from com.schema import Table, Type
 
 _CARDS = {"one": 0, "maybe": 1, "many": 2}
 
@@ -77,7 +79,7 @@ class _Lowering:
                 operation = lower_write(self.engine, self.problems, s, s.needed, rows)
             case _:
                 assert_never(s.operation)
-        return plan.Step(s.ref, s.title, operation, s.fields, card, s.needed, digest(of.operation), s.span)
+        return plan.Step(s.ref, s.title, operation, s.fields, card, s.needed, _digest(of.operation), s.span)
 
     def _query(self, query: ir.Query, fields: tuple[Field, ...]) -> Statement:
         sql = Sql(self.engine, self.problems, query)
@@ -136,3 +138,34 @@ class _Lowering:
             for name, a in op.arguments
         )
         return plan.Call(op.function, arguments, self._values(computed) if computed else None)
+
+
+def _digest(operation: ir.Operation) -> str:
+    """SHA-256 of an operation, hexadecimal. Tables count by name: the schema has a hash of its own."""
+    parts: list[str] = []
+    _spell(operation, parts)
+    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _spell(value: object, parts: list[str]) -> None:
+    kind = type(value)
+    if kind is Type:
+        assert isinstance(value, Type)
+        parts.append(f"{value.kind},{value.precision},{value.scale};")
+    elif kind is Table:
+        assert isinstance(value, Table)
+        parts.append(f"Table({value.name!r})")
+    elif kind is tuple:
+        assert isinstance(value, tuple)
+        parts.append("[")
+        for item in value:
+            _spell(item, parts)
+        parts.append("]")
+    elif isinstance(value, Node):
+        parts.append(f"{kind.__name__}(")
+        for field in value._fields:
+            if field not in value._silent:
+                _spell(getattr(value, field), parts)
+        parts.append(")")
+    else:
+        parts.append(f"{kind.__name__}:{value!r};")

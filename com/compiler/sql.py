@@ -310,6 +310,10 @@ def _type(text_: str) -> Tree:
 # ---------------------------------------------------------------- trees to text
 
 
+class Written(exp.Expression):
+    """A tree that was written before: parts that stand in many statements are written once."""
+
+
 def _refused(_: Generator, node: exp.Func) -> str:
     raise ValueError(f"{type(node).__name__} is not on the list")
 
@@ -327,45 +331,101 @@ def _generator(dialect: str) -> Generator:
         pretty=False,
     )
     handlers: dict[type[exp.Expr], Any] = {cls: made._dispatch[cls] for cls in ALLOWED if cls in made._dispatch}
-    start, end = made._identifier_start, made._identifier_end
+    made._dispatch = {**handlers, **_lean(made)}
+    return made
 
-    def identifier(_: Generator, node: exp.Expr) -> str:
+
+def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
+    """Handlers of the nodes that stand everywhere: the same text as sqlglot's, without what com never uses."""
+    start, end = made._identifier_start, made._identifier_end
+    sql = made.sql
+
+    def name_(node: Any) -> str:
         return f"{start}{node.args['this'].replace(end, end + end)}{end}"
 
-    def column_(_: Generator, node: exp.Expr) -> str:
-        of = node.args.get("table")
-        own = identifier(_, node.args["this"])
-        return f"{identifier(_, of)}.{own}" if of is not None else own
+    def column_(_: Generator, node: Any) -> str:
+        args = node.args
+        of = args.get("table")
+        return name_(args["this"]) if of is None else f"{name_(of)}.{name_(args['this'])}"
 
-    def anonymous(self: Generator, node: exp.Expr) -> str:
-        return f"{node.args['this']}({', '.join([self.sql(arg) for arg in node.args['expressions']])})"
+    def call_(_: Generator, node: Any) -> str:
+        return f"{node.args['this']}({', '.join([sql(arg) for arg in node.args['expressions']])})"
 
-    def alias_(self: Generator, node: exp.Expr) -> str:
-        return f"{self.sql(node.args['this'])} AS {identifier(self, node.args['alias'])}"
+    def alias_(_: Generator, node: Any) -> str:
+        return f"{sql(node.args['this'])} AS {name_(node.args['alias'])}"
 
-    def cast(self: Generator, node: exp.Expr) -> str:
-        return f"CAST({self.sql(node.args['this'])} AS {node.args['to'].args['kind']})"
+    def cast(_: Generator, node: Any) -> str:
+        return f"CAST({sql(node.args['this'])} AS {node.args['to'].args['kind']})"
 
-    def divided(self: Generator, node: exp.Expr) -> str:
-        return f"{self.sql(node.args['this'])} / {self.sql(node.args['expression'])}"
+    def placeholder(self: Generator, node: Any) -> str:
+        return f"{self.NAMED_PLACEHOLDER_TOKEN}{node.args['this']}"
 
-    lean: dict[type[exp.Expr], Any] = {
-        exp.Identifier: identifier,
+    def paren(_: Generator, node: Any) -> str:
+        return f"({sql(node.args['this'])})"
+
+    def table_(_: Generator, node: Any) -> str:
+        args = node.args
+        text_, as_, joins = sql(args["this"]), args.get("alias"), args.get("joins")
+        if as_ is not None:
+            text_ = f"{text_} AS {name_(as_.args['this'])}"
+        return text_ + "".join(map(sql, joins)) if joins else text_
+
+    def subquery(self: Generator, node: Any) -> str:
+        args = node.args
+        text_, as_, joins = f"({sql(args['this'])})", args.get("alias"), args.get("joins")
+        if as_ is not None:
+            text_ = f"{text_} AS {name_(as_.args['this'])}"
+        return text_ + "".join(map(sql, joins)) if joins else text_
+
+    def operator(sign: str) -> Any:
+        def binary_(_: Generator, node: Any) -> str:
+            return f"{sql(node.args['this'])} {sign} {sql(node.args['expression'])}"
+
+        return binary_
+
+    def select_(self: Generator, node: Any) -> str:
+        args = node.args
+        columns = ", ".join([sql(e) for e in args["expressions"]])
+        parts = ["SELECT DISTINCT " if "distinct" in args else "SELECT ", columns]
+        source = args.get("from_")
+        if source is not None:
+            parts.append(f" FROM {sql(source.args['this'])}")
+        parts += [sql(j) for j in args.get("joins", ())]
+        parts += [sql(args[key]) for key in ("where", "group", "having", "order") if key in args]
+        parts += self.offset_limit_modifiers(node, False, args.get("limit"))
+        return "".join(parts)
+
+    def where(_: Generator, node: Any) -> str:
+        return f" WHERE {sql(node.args['this'])}"
+
+    signs = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "+": exp.Add}
+    signs |= {"-": exp.Sub, "*": exp.Mul, "/": exp.Div, "%": exp.Mod, "||": exp.DPipe, "AND": exp.And, "OR": exp.Or}
+    return {
+        **{node: operator(sign) for sign, node in signs.items()},
+        exp.Identifier: lambda _, node: name_(node),
         exp.Column: column_,
-        exp.Anonymous: anonymous,
+        exp.Anonymous: call_,
         exp.Alias: alias_,
         exp.Cast: cast,
-        exp.Div: divided,
-        exp.Select: Generator.select_sql,
+        exp.Placeholder: placeholder,
+        exp.Paren: paren,
+        exp.Table: table_,
+        exp.Subquery: subquery,
+        exp.Select: select_,
+        exp.Where: where,
+        Written: lambda _, node: node.args["this"],
     }
-    made._dispatch = {**handlers, **lean}
-    return made
 
 
 def write(tree: Tree, dialect: str) -> str:
     """The text of a tree. ValueError if one of its nodes is not on the list."""
     written: str = _generator(dialect).generate(tree, copy=False)
     return written
+
+
+def once(tree: Tree, dialect: str) -> Tree:
+    """The tree, already written."""
+    return Written(this=write(tree, dialect))
 
 
 # ---------------------------------------------------------------- expressions and queries
@@ -378,7 +438,7 @@ class Sql:
     def __init__(self, engine: Engine, problems: list[Diagnostic], *known: Node | Iterable[Node] | None) -> None:
         self.engine = engine
         self.problems = problems
-        self.binds: dict[plan.Binding, str] = {}
+        self.binds: dict[object, tuple[str, plan.Binding]] = {}
         self.known = known
         self.used: set[tuple[str, str]] | None = None
         self.names: dict[str, str] = {}
@@ -388,8 +448,7 @@ class Sql:
 
     def statement(self, tree: Tree, fields: Sequence[plan.Field] = (), hidden: int = 0) -> plan.Statement:
         """The statement, once its tree is whole."""
-        binds = tuple((name_, binding) for binding, name_ in self.binds.items())
-        return plan.Statement(write(tree, self.engine.dialect), binds, tuple(fields), hidden)
+        return plan.Statement(write(tree, self.engine.dialect), tuple(self.binds.values()), tuple(fields), hidden)
 
     # ------------------------------------------------------------ what engines use
 
@@ -424,10 +483,11 @@ class Sql:
     def bind(self, binding: plan.Binding) -> Tree:
         """A parameter; equal bindings share one."""
         assert not self.inline, "a table's own expressions bind nothing"
-        known = self.binds.get(binding)
+        key = _key(binding)
+        known = self.binds.get(key)
         if known is None:
-            known = self.binds[binding] = f"p{len(self.binds) + 1}"
-        return exp.Placeholder(this=known)
+            known = self.binds[key] = f"p{len(self.binds) + 1}", binding
+        return exp.Placeholder(this=known[0])
 
     # ------------------------------------------------------------ expressions
 
@@ -711,13 +771,29 @@ class Sql:
         return self.used
 
 
+def _key(binding: plan.Binding) -> object:
+    """What equal bindings have in common, quicker to hash."""
+    if isinstance(binding, plan.Scalar | plan.Many):
+        ref = binding.ref
+        return type(binding), ref.kind, ref.name, ref.slot, binding.column, binding.type.kind, binding.type.scale
+    if isinstance(binding, plan.Rows):
+        ref = binding.ref
+        return "rows", ref.kind, ref.name, ref.slot, tuple([f.name for f in binding.fields])
+    return binding
+
+
 def _note(value: object, used: set[tuple[str, str]]) -> None:
-    if isinstance(value, ir.Column):
-        used.add((value.alias, value.name))
-    elif isinstance(value, Node):
-        if not isinstance(value, Table | Type | Span):
-            for field in value._fields:
-                _note(getattr(value, field), used)
-    elif isinstance(value, tuple | list):
+    """Notes the columns that stand in some IR."""
+    if type(value) is tuple or type(value) is list:
         for item in value:
             _note(item, used)
+    elif type(value) is ir.Column:
+        used.add((value.alias, value.name))
+    elif isinstance(value, Node) and type(value) not in _LEAVES:
+        for field in value._fields:
+            inner = getattr(value, field)
+            if type(inner) is tuple or isinstance(inner, Node):
+                _note(inner, used)
+
+
+_LEAVES = frozenset({Table, Type, Span, plan.Ref, plan.Field, ir.Constant, ir.Value, ir.TableSource})
