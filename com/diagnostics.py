@@ -459,17 +459,6 @@ class NoColumnHere(Message):
     near: str
 
 
-class UnknownColumnType(Message):
-    code = "CM224"
-    severity = "warning"
-    text = "column {table}.{column} has a type that com has no name for: {engine_type}"
-    label = "cannot be used in programs"
-    help = "programs can use the table's other columns"
-    table: str
-    column: str
-    engine_type: str
-
-
 class DecimalDigits(Message):
     code = "CM225"
     text = "decimal needs its digits"
