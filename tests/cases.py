@@ -177,6 +177,9 @@ class Case:
     def on_toml(self, block: Block) -> None:
         self.write(block)
 
+    def on_python(self, block: Block) -> None:
+        self.write(block)
+
     def open(self) -> Any:
         """The memory, made when it is first needed."""
         if self.memory is None:
