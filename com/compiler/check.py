@@ -400,6 +400,7 @@ class _Checker(Writes):
     def _arguments(self, call: syntax.Call, signature: Signature) -> tuple[tuple[str, ir.Expr | ir.RowsArgument], ...]:
         names = [p.name for p in signature.parameters]
         given: dict[str, syntax.Argument] = {}
+        misnamed = False
         for index, argument in enumerate(call.arguments):
             name = argument.name.text if argument.name is not None else names[index] if index < len(names) else None
             if name is None:
@@ -410,6 +411,7 @@ class _Checker(Writes):
             span = argument.name.span if argument.name is not None else argument.span
             if name not in names:
                 self.report(messages.UnknownArgument(signature.name, name, near_names(name, names)), span)
+                misnamed = True
             elif name in given:
                 self.report(messages.DuplicateName("argument", name), span)
             given[name] = argument
@@ -418,7 +420,7 @@ class _Checker(Writes):
             found = given.get(parameter.name)
             if found is not None:
                 made.append((parameter.name, self._argument_value(signature, parameter, found.value)))
-            elif isinstance(parameter, RowsField) or not parameter.nullable:
+            elif not misnamed and (isinstance(parameter, RowsField) or not parameter.nullable):
                 usage = f"call {signature.name}({', '.join(names)})"
                 wrong = messages.WrongArgumentCount(signature.name, _count(len(names)), str(len(call.arguments)), usage)
                 self.report(wrong, call.span)
