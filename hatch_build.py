@@ -11,6 +11,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 class GrammarTables(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return  # the parser makes them when it is first used
         sys.path.insert(0, self.root)
         from com.compiler.parse import build_tables
 
