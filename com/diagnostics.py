@@ -1082,9 +1082,9 @@ class CallResult(Message):
 
 class CallNotMade(Message):
     code = "CM533"
-    text = "a dry run does not call {name}"
+    text = "{name} is not called here, and no result of it is recorded"
     label = "not called"
-    help = "give it a fixture, or allow the call: com plan --call"
+    help = "a dry run takes fixtures for calls: dry_run(…, calls={{'{name}': rows}}), or make_calls=True"
     name: str
 
 
@@ -1107,16 +1107,8 @@ class OtherSchema(Message):
 class ReadOnlyMemory(Message):
     code = "CM542"
     text = "the memory is opened for reading, and the program writes {tables}"
-    help = "open it for writing, or preview the program: com plan"
+    help = "open it for writing, or only preview the program: dry_run"
     tables: str
-
-
-class UnsafeMemory(Message):
-    code = "CM543"
-    text = "the connection cannot be made safe: {detail}"
-    help = "{help_}"
-    detail: str
-    help_: str
 
 
 # CM59x: why a run cannot begin
@@ -1227,14 +1219,6 @@ class NotFromStart(Message):
     help = "{help_}"
     cause: str
     help_: str
-
-
-class ChangedOutside(Message):
-    code = "CM606"
-    text = "{table} {key} was changed outside com"
-    help = "com goes back only over changes that it knows"
-    table: str
-    key: str
 
 
 class ChainBroken(Message):

@@ -25,7 +25,7 @@ def explain(error: EngineError, schema: Schema, operation: Operation | None) -> 
         case "not_null":
             return NullStored(*_named(error.place, schema, table))
         case "check":
-            return CheckFailed(table, error.place)
+            return CheckFailed(table, _check(error.place, schema.table(table)))
         case "foreign_key":
             return _foreign_key(schema, operation)
         case "rule":
@@ -40,6 +40,16 @@ def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:
         if place.startswith(f"{name}."):
             return name, place.replace(f", {name}.", ", ")[len(name) + 1 :]
     return table, place
+
+
+def _check(place: str, table: Table | None) -> str:
+    """The check as it was declared. SQLite names it by its text, or by no more than a quoted name at its start."""
+    texts = [c.text for c in table.checks] if table else []
+    plain = place.replace('"', "")
+    found = [t for t in texts if t.replace('"', "") == plain] or [
+        t for t in texts if t.replace('"', "").startswith(plain)
+    ]
+    return found[0] if len(found) == 1 else texts[0] if len(texts) == 1 else place
 
 
 def _foreign_key(schema: Schema, operation: Operation | None) -> Message:

@@ -22,7 +22,6 @@ from com.diagnostics import (
     Message,
     Overflow,
     UnknownMemory,
-    UnsafeMemory,
 )
 from com.plan import Field
 from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
@@ -85,9 +84,9 @@ class SqliteLink:
         if self.read_only:
             driver.execute("pragma query_only = on")
         if driver.execute("pragma foreign_keys").fetchone() != (1,):
-            raise Error(UnsafeMemory("SQLite does not enforce foreign keys", "use a SQLite that was built with them"))
+            raise Error(UnknownMemory(self.path, "this SQLite enforces no foreign keys", "use one that does"))
         if driver.execute("select 'A' like 'a'").fetchone() != (0,):
-            raise Error(UnsafeMemory("like does not mind case", "use a SQLite that knows case_sensitive_like"))
+            raise Error(UnknownMemory(self.path, "this SQLite has no case_sensitive_like", "use one that has it"))
         register(driver, self.reasons)
         driver.set_progress_handler(self._look, _OPCODES)
 
