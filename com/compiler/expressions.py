@@ -221,7 +221,7 @@ class Expressions(Resolution):
         found = made.type
         if found == target or found.is_unknown or target.is_unknown:
             return made
-        if found.kind == "null":
+        if found.kind == "null" or (isinstance(made, ir.Constant) and made.value is None):
             return made.with_(type=target)
         if isinstance(made, ir.Constant) and found.kind == "text" and target.kind in FORMS and target.kind != "text":
             return self._literal(made, target)
@@ -653,7 +653,7 @@ class Expressions(Resolution):
     def _wrong_count(self, node: syntax.Function, function: Function) -> ir.Expr:
         least, most = function.least, len(function.parameters)
         wanted = f"{least} or more" if function.variadic else str(least) if least == most else f"{least} to {most}"
-        plural = "argument" if wanted in ("1", "1 or more") else "arguments"
+        plural = "argument" if wanted in ("1", "1 or more", "* or 1") else "arguments"
         if function.name == "count":
             wanted = "* or 1"
         found = "*" if node.star else str(len(node.args))

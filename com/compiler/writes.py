@@ -130,10 +130,17 @@ class Writes(Queries):
                 ir.Output(o.name, self._value(o.expr, table, c)) for o, c in zip(query.columns, columns, strict=True)
             )
             return query.with_(columns=stored)
-        for output, column in zip(relation.outputs, columns, strict=True):
-            if self._value(output.expr, table, column).type.is_unknown:
-                return query
+        if not self._sides_fit(query, table, columns):
+            return query
         return self.fitted(relation, tuple(c.type for c in columns))
+
+    def _sides_fit(self, query: ir.Query, table: Table, columns: list[Column]) -> bool:
+        """True if every select of a union gives what the columns hold; else the first that does not has been told."""
+        if isinstance(query, ir.SetQuery):
+            return self._sides_fit(query.left, table, columns) and self._sides_fit(query.right, table, columns)
+        exprs = [e.operand if isinstance(e := o.expr, ir.Cast) and e.implicit else e for o in query.columns]
+        made = [self._value(e, table, c) for e, c in zip(exprs, columns, strict=True)]
+        return not any(m.type.is_unknown for m in made)
 
     def _nothing_left_out(self, node: syntax.Insert, table: Table, given: list[Column]) -> None:
         missing = [
