@@ -9,6 +9,7 @@ import pytest
 
 from com.compiler import check_program, ir, read_schema
 from com.compiler.expressions import usage
+from com.diagnostics import has_errors
 from com.functions import FUNCTIONS, RowsField, Signature
 from com.node import walk
 from com.plan import Effect, Field
@@ -508,6 +509,65 @@ def test_unknown_types_and_views(text: str, found: list[str]) -> None:
 def test_a_star_leaves_out_what_cannot_be_used() -> None:
     program = checked("step s: select * from places;", schema=ODD)
     assert [f.name for f in steps(program)["s"].fields] == ["id", "name"]
+
+
+# ---------------------------------------------------------------- fixes that can only be meant
+
+
+@pytest.mark.parametrize(
+    ("wrong", "mended"),
+    [
+        ("step s: select now() as x;", "step s: select $now as x;"),
+        ("step s: select sale_id from sales where sale_date = current_date;",
+         "step s: select sale_id from sales where sale_date = $today;"),
+        ("step s: select IfNull(selling_price, 0) as x from fruits;",
+         "step s: select coalesce(selling_price, 0) as x from fruits;"),
+        ("step s: select 1 as x from fruits where selling_price = null;",
+         "step s: select 1 as x from fruits where selling_price is null;"),
+        ("step s: select 1 as x from fruits where null <> selling_price;",
+         "step s: select 1 as x from fruits where selling_price is not null;"),
+        ('step s: select 1 as x from fruits where fruit_name = "it\'s";',
+         "step s: select 1 as x from fruits where fruit_name = 'it\'\'s';"),
+        ("for each i in $items { step s: select i.qty as x; }", "for each i in $items { step s: select $i.qty as x; }"),
+        ("step s: select fruit from items;", "step s: select fruit from $items;"),
+        ("step s: select fruit_name from fruits where fruit_id = n;",
+         "step s: select fruit_name from fruits where fruit_id = $n;"),
+        ("if n > 3 { answer 'x'; }", "if $n > 3 { answer 'x'; }"),
+        ("answer '{n}';", "answer '{$n}';"),
+    ],
+)  # fmt: skip
+def test_certain_fixes(wrong: str, mended: str) -> None:
+    """A fix marked certain is made as it stands, and leaves nothing to tell."""
+    header = "program p(n int, items many {fruit text, qty int});\n"
+    source = Source(header + wrong)
+    _, found = check_program(source, MEMORY, {})
+    edits = [e for d in found if d.fix and d.fix.certain for e in d.fix.edits]
+    text = source.text
+    for edit in sorted(edits, key=lambda e: e.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    assert text == header + mended
+    assert not has_errors(check_program(Source(text), MEMORY, {})[1])
+
+
+def test_a_missing_header_is_named_as_the_file() -> None:
+    _, found = check_program(Source("step s: select 1 as x;", "my/first-try.com"), MEMORY, {})
+    (fix,) = [d.fix for d in found if d.fix]
+    assert (fix.certain, [e.text for e in fix.edits]) == (True, ["program first_try;\n\n"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'step s: select fruit_name from fruits where fruit_name = "fruit_nam";',
+        "step s: select fruit_name from fruits where stock_quantity > stock_quantit;",
+    ],
+)
+def test_a_fix_that_could_be_meant_otherwise_is_not_certain(text: str) -> None:
+    _, found = check_program(Source(f"program p(stock_quantit int);\n{text}"), MEMORY, {})
+    errors = [d for d in found if d.severity == "error"]
+    assert len(errors) == 1
+    assert errors[0].fix is not None
+    assert not errors[0].fix.certain
 
 
 # ---------------------------------------------------------------- the reference
