@@ -25,12 +25,14 @@ The clock of every run is 2024-05-06 07:08:09.
 Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx.
 A block with a file name is also
 written to the case's folder, where ```console blocks run: lines that begin with `$ ` are commands, the rest what they
-print. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
+print. `json` and `toml`
+blocks are written as they are; `python` blocks are run there too. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
 """
 
 from __future__ import annotations
 
 import difflib
+import doctest
 import json
 import os
 import re
@@ -119,6 +121,7 @@ class Case:
     foretold: str = ""
     updates: list[tuple[Block, str]] = field(default_factory=list)
     memories: int = 0
+    names: dict[str, Any] = field(default_factory=dict)
     given_codes: list[set[str]] = field(default_factory=list)
 
     def run(self) -> None:
@@ -177,8 +180,23 @@ class Case:
     def on_toml(self, block: Block) -> None:
         self.write(block)
 
-    def on_python(self, block: Block) -> None:
+    def on_json(self, block: Block) -> None:
         self.write(block)
+
+    def on_python(self, block: Block) -> None:
+        """Python is written if it has a file's name, else run; what it asserts must hold, and its names are kept."""
+        if block.file:
+            return self.write(block)
+        with chdir(self.folder):
+            if ">>>" in block.body:
+                test = doctest.DocTestParser().get_doctest(block.body, self.names, self.at(block), None, None)
+                failed: list[str] = []
+                ran = doctest.DocTestRunner(verbose=False).run(test, out=failed.append, clear_globs=False)
+                self.names = test.globs
+                assert not ran.failed, "".join(failed)
+            else:
+                exec(compile(block.body, self.at(block), "exec"), self.names)
+        return None
 
     def open(self) -> Any:
         """The memory, made when it is first needed."""
