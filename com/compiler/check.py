@@ -13,7 +13,7 @@ from typing import assert_never
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.names import Block, Entry, Env, near_names
-from com.compiler.resolve import CLOCK
+from com.compiler.resolve import CLOCK, present
 from com.compiler.writes import Writes
 from com.diagnostics import Diagnostic, Edit, Fix, has_errors
 from com.functions import RowsField, Signature
@@ -250,8 +250,8 @@ class _Checker(Writes):
         condition = self.condition(node.condition, Env("a condition"))
         self._account(())
         then_block, else_block = Block(self.block), Block(self.block)
-        then_block.present = _present(condition)
-        else_block.present = _present(condition, negated=True)
+        then_block.present = present(condition)
+        else_block.present = present(condition, negated=True)
         then, met_then = self._inside(node.then, then_block, met)
         otherwise, met_else = self._inside(node.otherwise, else_block, met)
         met = (met_then[0] or met_else[0], met_then[1] or met_else[1])
@@ -260,7 +260,7 @@ class _Checker(Writes):
     def _assert(self, node: syntax.Assert) -> ir.Statement:
         condition = self.condition(node.condition, Env("a condition"))
         message = self._template(node.message)
-        self.block.present |= _present(condition)
+        self.block.present |= present(condition)
         return ir.Assert(condition, message, _title(node.title), node.span)
 
     def _template(self, node: syntax.Template) -> ir.Template:
@@ -455,29 +455,6 @@ class _Checker(Writes):
                 what = f"{signature.name}'s {field.name}"
                 self.report(messages.CannotStore(what, want, found, f"cast it in a step: cast(x as {want})"), node.span)
         return ir.RowsArgument(entry.ref, parameter.fields)
-
-
-def _present(condition: ir.Expr, *, negated: bool = False) -> set[Ref]:
-    """The steps that surely have a row where the condition holds (or, negated, where it is false)."""
-    match condition:
-        case ir.Present(ref=ref):
-            return set() if negated else {ref}
-        case ir.Apply(name="not", args=(ir.Apply(name="is_null", args=(ir.Value(ref=ref),)),)):
-            return set() if negated else {ref}
-        case ir.Apply(name="is_null", args=(ir.Value(ref=ref),)):
-            return {ref} if negated else set()
-        case ir.Apply(name="not", args=(arg,)):
-            return (
-                _present(arg, negated=not negated)
-                if isinstance(arg, ir.Present | ir.Apply) and not arg.nullable
-                else set()
-            )
-        case ir.Apply(name="and" | "or" as name, args=args):
-            if (name == "and") != negated:
-                return {ref for arg in args for ref in _present(arg, negated=negated)}
-            return set()
-        case _:
-            return set()
 
 
 def _marked(body: tuple[ir.Statement, ...], needed: set[Ref]) -> tuple[ir.Statement, ...]:

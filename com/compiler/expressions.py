@@ -365,6 +365,8 @@ class Expressions(Resolution):
         op, span = node.op, node.span
         if op == "+" and left.type == INTERVAL:
             left, right = right, left
+        if op in ("+", "-") and right.type.kind == "null" and left.type.is_time:
+            right = right.with_(type=INT)
         if left.type.is_time and right.type == INTERVAL and op in ("+", "-") and isinstance(right, ir.Constant):
             period = right.value
             assert isinstance(period, Period)

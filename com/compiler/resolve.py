@@ -292,7 +292,11 @@ class Resolution:
             return [(made.span, *self.loose[made.span])]
         if isinstance(made, ir.Apply) and made.name in ("coalesce", "is_null", "is_distinct"):
             return []
-        return [found for child in children(made) for found in self.hidden_maybes(child)]
+        found = [f for child in children(made) for f in self.hidden_maybes(child)]
+        if isinstance(made, ir.Apply) and made.name == "and":
+            sure = {ref.name for ref in present(made)}
+            found = [f for f in found if f[1] not in sure]
+        return found
 
     def values(self, place: syntax.Placeholder) -> ir.Values | None:
         """A placeholder where a list stands."""
@@ -341,3 +345,26 @@ def columns_in(made: Node) -> list[ir.Column]:
     if isinstance(made, ir.Column):
         return [made]
     return [c for child in children(made) for c in columns_in(child)]
+
+
+def present(condition: ir.Expr, *, negated: bool = False) -> set[Ref]:
+    """The steps that surely have a row where the condition holds (or, negated, where it is false)."""
+    match condition:
+        case ir.Present(ref=ref):
+            return set() if negated else {ref}
+        case ir.Apply(name="not", args=(ir.Apply(name="is_null", args=(ir.Value(ref=ref),)),)):
+            return set() if negated else {ref}
+        case ir.Apply(name="is_null", args=(ir.Value(ref=ref),)):
+            return {ref} if negated else set()
+        case ir.Apply(name="not", args=(arg,)):
+            return (
+                present(arg, negated=not negated)
+                if isinstance(arg, ir.Present | ir.Apply) and not arg.nullable
+                else set()
+            )
+        case ir.Apply(name="and" | "or" as name, args=args):
+            if (name == "and") != negated:
+                return {ref for arg in args for ref in present(arg, negated=negated)}
+            return set()
+        case _:
+            return set()

@@ -126,6 +126,8 @@ class Writes(Queries):
         """An insert's query with its columns of the table's types."""
         query = relation.query
         if isinstance(query, ir.Select):
+            for place, step, shown in self.hidden_maybes(query.where) if query.where is not None else ():
+                self.report(messages.MaybeMissing(shown, step, "the where of this insert"), place)
             stored = tuple(
                 ir.Output(o.name, self._value(o.expr, table, c)) for o, c in zip(query.columns, columns, strict=True)
             )
