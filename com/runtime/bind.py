@@ -131,6 +131,7 @@ class Program:
         self.digest = digest(plan)
         self.program = hash_text(plan.text)
         self.schema = plan.schema
+        self.writes = tuple(sorted({e.name for e in plan.effects if e.verb in ("insert", "update", "delete")}))
         self.fields: dict[Slot, tuple[Field, ...]] = {}
         self._ready: dict[int, Ready] = {}
         self._inputs: dict[int, tuple[Input, ...]] = {}

@@ -199,9 +199,8 @@ class Memory:
         program, order = self._order(plan, parameters, clock, history, key, approve)
         schema = self._known.schema
         if self.link.read_only:
-            writes = sorted({e.name for e in plan.effects if e.verb in ("insert", "update", "delete")})
-            if writes:
-                raise Error(ReadOnlyMemory(", ".join(writes)))
+            if program.writes:
+                raise Error(ReadOnlyMemory(", ".join(program.writes)))
             return self._runner.read(program, schema, order).with_(preview="")
         return self._runner.run(program, schema, order)
 
@@ -242,8 +241,10 @@ class Memory:
             raise Error(OtherSchema("schema", plan.schema[:12], self._hash[:12]))
         given: Given = take(plan, parameters or {})
         now = clock if clock is not None else local_time(real_time(), self.zone)
-        history = self.history if history is None else history
-        return self._ready(plan), Order(given, now, self.zone, history, key, approve=approve)
+        program, schema = self._ready(plan), self._known.schema
+        keyed = all((table := schema.table(name)) and table.primary_key for name in program.writes)
+        history = (self.history if history is None else history) and keyed  # a row without a key has no image
+        return program, Order(given, now, self.zone, history, key, approve=approve)
 
     def _ready(self, plan: Plan) -> Program:
         known = self._programs.get(id(plan))
