@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import Any
 
 from com.diagnostics import Diagnostic
@@ -25,10 +26,14 @@ def diagnostics_lines(found: Iterable[Diagnostic], source: Source, room: int = 1
         yield [(" " * gutter + "--> ", "blue"), (f"{source.name}:{line}:{column}", "")]
         yield from _snippet(source, marks, gutter, room)
         if diagnostic.help:
-            for number, text in enumerate(diagnostic.help.splitlines()):
+            for number, text in enumerate(_wrapped(diagnostic.help, room - gutter - 9)):
                 lead = " " * gutter + " = " if number == 0 else " " * (gutter + 3)
                 yield [(lead, "blue"), ("help: " if number == 0 else "      ", "bold"), (text, "")]
         yield []
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    return [part for line in text.splitlines() for part in wrap(line, room, break_on_hyphens=False) or [""]]
 
 
 class _Mark:
