@@ -1,7 +1,7 @@
 """Rules of the grammar to nodes of the syntax tree.
 
-Takes the parts of one reduced rule, gives its node. A method is named as its rule (or the rule's alias) in grammar.lark;
-tokens come as (type, text, start, end), what is absent as None. No method raises, whatever the parts.
+Takes the parts of one reduced rule, gives its node. A method is named as its rule (or the rule's alias) in
+grammar.lark; tokens come as (type, text, start, end), what is absent as None. No method raises, whatever the parts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Token = tuple[str, str, int, int]
 
 TYPES = {
     "integer": "int", "bigint": "int", "smallint": "int", "numeric": "decimal", "boolean": "bool", "real": "float",
-    "double": "float", "varchar": "text", "char": "text", "character": "text", "string": "text", "datetime": "timestamp",
-    "jsonb": "json", "bytea": "bytes", "blob": "bytes",
+    "double": "float", "varchar": "text", "char": "text", "character": "text", "string": "text",
+    "datetime": "timestamp", "jsonb": "json", "bytea": "bytes", "blob": "bytes",
 }  # fmt: skip
 """Other names of types, and what they mean."""
 
@@ -208,7 +208,9 @@ class Builder:
     def on_change(self, span: Span, changed: str, action: str) -> None:
         what = f"on {changed} {action}"
         harmless = action in ("no action", "restrict")
-        help_ = "leave it out: it is what happens anyway" if harmless else "leave it out, and write the change as a step"
+        help_ = (
+            "leave it out: it is what happens anyway" if harmless else "leave it out, and write the change as a step"
+        )
         self.report(messages.NotInLanguage(what, help_), span, Edit(span, ""), certain=harmless)
 
     def changed(self, span: Span, token: Token) -> str:
@@ -223,9 +225,7 @@ class Builder:
     def unique_key(self, span: Span, columns: tuple[Name, ...]) -> syntax.KeyDef:
         return syntax.KeyDef(False, columns, span)
 
-    def foreign_key(
-        self, span: Span, columns: tuple[Name, ...], reference: syntax.Reference
-    ) -> syntax.ForeignKeyDef:
+    def foreign_key(self, span: Span, columns: tuple[Name, ...], reference: syntax.Reference) -> syntax.ForeignKeyDef:
         return syntax.ForeignKeyDef(columns, reference, span)
 
     def check(self, span: Span, condition: Any) -> syntax.CheckDef:
@@ -291,9 +291,7 @@ class Builder:
     def table(self, span: Span, name: Name, alias: Name | None) -> syntax.TableName:
         return syntax.TableName(name, alias, span)
 
-    def table_placeholder(
-        self, span: Span, place: syntax.Placeholder, alias: Name | None
-    ) -> syntax.TablePlaceholder:
+    def table_placeholder(self, span: Span, place: syntax.Placeholder, alias: Name | None) -> syntax.TablePlaceholder:
         return syntax.TablePlaceholder(place, alias, span)
 
     def derived(self, span: Span, query: syntax.Query, alias: Name | None) -> syntax.Derived:
@@ -312,7 +310,7 @@ class Builder:
         return limit, offset
 
     def order_key(self, span: Span, expr: Any, direction: str | None, nulls: str | None) -> syntax.OrderKey:
-        return syntax.OrderKey(expr, direction == "desc", nulls and nulls == "first", span)
+        return syntax.OrderKey(expr, direction == "desc", None if nulls is None else nulls == "first", span)
 
     def direction(self, span: Span, token: Token) -> str:
         return token[1].lower()

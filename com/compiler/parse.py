@@ -1,7 +1,7 @@
 """Text to syntax tree.
 
 Takes a source; gives a tree and what is wrong in it. Never raises, whatever the text. After an error the next statement
-is read as if nothing had happened, so that several are found in one go; a tree with errors lacks what could not be read.
+is read as if nothing had happened, so that several are found in one go; a tree with errors lacks what was not read.
 
 lark reads grammar.lark and makes the LALR(1) tables, once: they are kept as JSON beside the grammar (or in the user's
 cache), so that lark itself is loaded only when the grammar has changed. Nodes are built as rules are reduced, and
@@ -14,8 +14,7 @@ import hashlib
 import json
 import os
 import re
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from com.source import Source, Span
 MAX_SIZE = 1_000_000
 """Characters of a source, at most."""
 MAX_DEPTH = 100
-"""Levels of nodes in a statement, at most: what walks over trees may recurse. A chain `a + b + c` has one for each term."""
+"""Levels of nodes in a statement, at most: what walks over trees may recurse. `a + b + c` has one for each term."""
 MAX_ERRORS = 20
 """Errors of one source that are told, at most."""
 
@@ -57,19 +56,20 @@ class Tables:
         self.origins: list[str] = [rule[0] for rule in data["rules"]]
         self.sizes: list[int] = [rule[1] for rule in data["rules"]]
         self.units: list[bool] = [rule[2] == "unit" for rule in data["rules"]]
-        self.makers = [_maker(rule[2], rule[3]) for rule in data["rules"]]
+        self.makers = [_maker(*rule[1:]) for rule in data["rules"]]
         self.lexer = re.compile(data["lexer"], re.DOTALL | re.MULTILINE)
 
 
-def _maker(name: str, kept: list[list[int]]) -> tuple[int, Any, Any]:
-    """How a rule's value is made: kind 0 one part, 1 a list that grows, 2 a tuple, 3 a node."""
+def _maker(size: int, name: str, kept: list[list[int]]) -> tuple[int, Any, Any]:
+    """How a rule's value is made: kind 0 one part, 1 a list that grows, 2 a tuple, 3 a node of all parts, 4 of some."""
     if name in ("", "unit"):
         return 0, kept[0][0], None
     if name == "+":
         return 1, None, kept
     if name in LISTS:
         return 2, None, kept
-    return 3, getattr(Builder, name, None) or getattr(Builder, name + "_"), kept
+    function = getattr(Builder, name, None) or getattr(Builder, name + "_")
+    return (3 if kept == [[index] for index in range(size)] else 4), function, kept
 
 
 def _parts(kept: list[list[int]], values: list[Any]) -> list[Any]:
@@ -93,20 +93,17 @@ def build_tables(path: Path) -> None:
 
 def _save(path: Path, data: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, separators=(",", ":"))
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        new.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+        os.replace(new, path)
     except OSError:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise
 
 
 def _cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")  # noqa: TID251
-    return Path(root, "com", "grammar.tables")
+    return Path(os.path.expanduser("~"), ".cache", "com", "grammar.tables")
 
 
 @cache
@@ -371,12 +368,10 @@ class _Reading:
                 value = values[function - size]
             else:
                 parts = values[-size:] if size else []
-                if how == 3:
+                if how >= 3:
                     begin = begins[-size] if size else token[2]
                     span = Span(begin, last_end if size else begin)
-                    if len(kept) != size or any(len(entry) == 2 or entry[0] < 0 for entry in kept):
-                        parts = _parts(kept, parts)
-                    value = function(builder, span, *parts)
+                    value = function(builder, span, *(parts if how == 3 else _parts(kept, parts)))
                 elif how == 2:
                     value = tuple(_parts(kept, parts))
                 elif len(kept[0]) == 2:
@@ -396,13 +391,12 @@ class _Reading:
             goto = gotos[states[-1]]
             while True:
                 state = goto[origin]
-                act = actions[state].get(kind) if state < len(actions) else None
+                act = actions[state].get(kind)
                 if act is None or act >= 0 or not units[~act]:
                     break
                 origin = origins[~act]
             if origin == start and len(states) == 1:
-                if kind == "$END":
-                    return value
+                return value
             states.append(state)
             values.append(value)
 
@@ -438,7 +432,7 @@ class _Reading:
     # ------------------------------------------------------------ after an error
 
     def _finishing(self, row: dict[str, int], tokens: list[Token], at: int) -> int | None:
-        """The one reduction that can come here, whatever the token: what is complete is no part of an error behind it."""
+        """The one reduction that can come here, whatever the token: what is complete is no part of the error."""
         acts = set(row.values())
         if len(acts) == 1 and min(acts) < 0:
             return min(acts)
@@ -483,10 +477,13 @@ class _Reading:
             return -1
         if repair is not None:
             count, new = repair
+            marks = self.tables.marks
             if count < 0:
                 del states[-1], values[-1], begins[-1]
                 return at
-            tokens[at : at + count] = [(self.tables.marks.get(word, kind), word, *rest) for kind, word, *rest in new]
+            tokens[at : at + count] = [
+                (marks.get(new_word, kind), new_word, begin, end) for kind, new_word, begin, end in new
+            ]
             if count or self.fits(states, *(token[0] for token in tokens[at : at + len(new) + 1])):
                 return at
             del tokens[at : at + len(new)]

@@ -16,8 +16,8 @@ from com.node import Node
 
 WIDTH = 100
 
-# A layout is a text, a break, a list of layouts, or one of: ("group", layout) flat if it fits; ("nest", layout) two further
-# in; ("maybe", layout) a break if the layout that follows does not fit; ("comment", text, on its own line).
+# A layout is a text, a break, a list of layouts, or one of: ("group", layout) flat if it fits; ("nest", layout) two
+# further in; ("maybe", layout) a break if the layout that follows does not fit; ("comment", text, on its own line).
 Doc = Any
 LINE, SOFT, HARD = _BREAKS = ("\0line", "\0soft", "\0hard")
 
@@ -99,9 +99,7 @@ class _Shower:
     def file(self, items: Sequence[Any], docs: list[Doc]) -> Doc:
         previous: Any = None
         for item in items:
-            free = self.gap(_begin(item))
-            trailing = [doc for doc in free if not doc[2]] if previous is not None else []
-            own = [doc for doc in free if doc not in trailing]
+            trailing, own = _behind(self.gap(_begin(item)), previous is not None)
             docs += trailing
             apart = previous is not None and (bool(own) or _apart(previous, item))
             if previous is not None:
@@ -114,9 +112,7 @@ class _Shower:
                     docs.append(HARD)
             docs.append(self.statement(item))
             previous = item
-        rest = self.gap(1 << 62)
-        trailing = [doc for doc in rest if not doc[2]] if previous is not None else []
-        own = [doc for doc in rest if doc not in trailing]
+        trailing, own = _behind(self.gap(1 << 62), previous is not None)
         docs += trailing
         if own:
             docs += [*([HARD, HARD] if previous is not None else []), *_lines(own)]
@@ -124,21 +120,15 @@ class _Shower:
 
     def block(self, items: Sequence[Any], end: int) -> Doc:
         docs: list[Doc] = []
-        first = True
         for item in items:
-            free = self.gap(_begin(item))
-            trailing = [doc for doc in free if not doc[2]]
-            own = [doc for doc in free if doc[2]]
+            trailing, own = _behind(self.gap(_begin(item)))
             docs += [*trailing, HARD]
             if own:
                 docs += [*_lines(own), HARD]
                 if _titled(item):
                     docs.append(HARD)
             docs.append(self.statement(item))
-            first = False
-        rest = self.gap(end)
-        trailing = [] if first else [doc for doc in rest if not doc[2]]
-        own = [doc for doc in rest if doc not in trailing]
+        trailing, own = _behind(self.gap(end))
         docs += trailing
         if own:
             docs += [HARD, *_lines(own)]
@@ -158,8 +148,9 @@ class _Shower:
                 return [f"program {_label(node.name)}(", ("nest", [SOFT, *inner]), SOFT, ");"]
             case syntax.Step():
                 shape = f" -> {_type(node.shape)}" if node.shape else ""
+                gap = self.gap(node.operation.span.start)
                 operation = self.operation(node.operation)
-                return [f"step {_label(node.name)}{shape}:", ("nest", [LINE, *operation, ";"])]
+                return [f"step {_label(node.name)}{shape}:", ("nest", [*gap, LINE, *operation, ";"])]
             case syntax.ForEach():
                 head = f"for each {_label(node.variable)} in {_place(node.over)} "
                 return [head, self.block(node.body, node.span.end)]
@@ -168,7 +159,10 @@ class _Shower:
             case syntax.Assert():
                 condition = self.expr(node.condition)
                 gap = self.gap(node.message.span.start)
-                return ["assert ", ("nest", [("group", [condition]), *gap, LINE, "else ", _template(node.message), ";"])]
+                return [
+                    "assert ",
+                    ("nest", [("group", [condition]), *gap, LINE, "else ", _template(node.message), ";"]),
+                ]
             case syntax.ReturnRows():
                 return [f"return {_place(node.place)};"]
             case syntax.ReturnQuery():
@@ -270,7 +264,10 @@ class _Shower:
             if count is not None:
                 docs += self.gap(count.span.start)
                 shown = [f"{word} ", ("group", [self.expr(count, 7)])]
-                docs += [("maybe", shown) if node.order or word == "offset" and node.limit is not None else LINE, shown]
+                docs += [
+                    ("maybe", shown) if node.order or (word == "offset" and node.limit is not None) else LINE,
+                    shown,
+                ]
         return docs
 
     def body(self, node: Any) -> list[Doc]:
@@ -342,7 +339,7 @@ class _Shower:
 
     def output(self, node: Any) -> Doc:
         if isinstance(node, syntax.Star):
-            return f"{_name(node.table)}.*" if node.table else "*"
+            return "*" if node.table is None else f"{_name(node.table)}.*"
         return [self.expr(node.expr), _alias(node.alias)]
 
     def order_key(self, node: syntax.OrderKey) -> Doc:
@@ -451,8 +448,8 @@ class _Shower:
             case syntax.ColumnName(table=None):
                 kept = node.name.quoted or node.name.text.lower() in ("unbounded", "current")
                 return _quote(node.name.text) if kept else _name(node.name)
-            case syntax.ColumnName():
-                return f"{_name(node.table)}.{_word(node.name)}"
+            case syntax.ColumnName(table=syntax.Name() as table, name=name):
+                return f"{_name(table)}.{_word(name)}"
             case syntax.Placeholder():
                 return _place(node)
             case syntax.Exists():
@@ -486,7 +483,9 @@ class _Shower:
             assert isinstance(field, syntax.ColumnName)
             return [f"extract({_word(field.name)} from ", self.expr(node.args[1]), ")"]
         written = name.lower() if name.lower() in ("left", "right") else _name(node.name)
-        inner: list[Doc] = ["*"] if node.star else self.filled([self.expr(arg) for arg in node.args]) if node.args else []
+        inner: list[Doc] = (
+            ["*"] if node.star else self.filled([self.expr(arg) for arg in node.args]) if node.args else []
+        )
         if node.distinct:
             inner.insert(0, "distinct ")
         if node.order:
@@ -571,17 +570,19 @@ def _reference(node: syntax.Reference) -> Doc:
 def _type(node: Any) -> str:
     match node:
         case syntax.TypeName():
-            return node.name + (f"({','.join(map(str, node.numbers))})" if node.numbers else "")
+            return f"{node.name}({','.join(map(str, node.numbers))})" if node.numbers else node.name
         case syntax.ListType():
             return f"{_type(node.element)}[]"
     fields = ", ".join(f"{_word(field.name)} {_type(field.type)}" for field in node.fields)
-    return node.card + (f" {{{fields}}}" if fields else "")
+    return f"{node.card} {{{fields}}}" if fields else str(node.card)
 
 
 def _template(node: syntax.Template) -> str:
     """A text with expressions in braces; in double quotes if that saves doubling a quote."""
     shower = _Shower(())
-    shown = [part if isinstance(part, str) else _render(("group", [shower.expr(part)]), 1 << 30) for part in node.parts]
+    shown: list[str] = [
+        part if isinstance(part, str) else _render(("group", [shower.expr(part)]), 1 << 30) for part in node.parts
+    ]
     said = [part if isinstance(part, str) else "" for part in node.parts]
     texts = "".join(said)
     inside = "".join(text for text, part in zip(shown, node.parts, strict=True) if not isinstance(part, str))
@@ -602,7 +603,7 @@ def _begin(node: Any) -> int:
 
 def _titled(node: Any) -> bool:
     """True if a comment directly above would be its title."""
-    return hasattr(node, "title") and not node.title
+    return hasattr(node, "title")
 
 
 def _apart(previous: Any, node: Any) -> bool:
@@ -615,6 +616,12 @@ def _apart(previous: Any, node: Any) -> bool:
     if isinstance(previous, outcome):
         return not isinstance(node, outcome | syntax.If)
     return isinstance(previous, syntax.ForEach | syntax.If) or isinstance(node, outcome | syntax.ForEach | syntax.If)
+
+
+def _behind(docs: list[Doc], something: bool = True) -> tuple[list[Doc], list[Doc]]:
+    """The comment that stands behind something on its line, and those after it."""
+    count = 1 if something and docs and not docs[0][2] else 0
+    return docs[:count], docs[count:]
 
 
 def _lines(docs: Sequence[Doc]) -> list[Doc]:

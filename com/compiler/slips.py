@@ -17,14 +17,65 @@ from com.diagnostics import Diagnostic, Edit, Fix, Message
 from com.source import Span
 
 RESERVED = frozenset(
-    "select from where group order by having limit offset join left right full inner cross outer on using union "
-    "intersect except and or not in is null between like ilike case when then else end as set values into insert update "
-    "delete returning distinct exists true false for if cast extract".split()
+    [
+        "select",
+        "from",
+        "where",
+        "group",
+        "order",
+        "by",
+        "having",
+        "limit",
+        "offset",
+        "join",
+        "left",
+        "right",
+        "full",
+        "inner",
+        "cross",
+        "outer",
+        "on",
+        "using",
+        "union",
+        "intersect",
+        "except",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "null",
+        "between",
+        "like",
+        "ilike",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "as",
+        "set",
+        "values",
+        "into",
+        "insert",
+        "update",
+        "delete",
+        "returning",
+        "distinct",
+        "exists",
+        "true",
+        "false",
+        "for",
+        "if",
+        "cast",
+        "extract",
+    ]
 )
 """Words that are names only in double quotes, or where nothing but a name can stand."""
 
-Said = tuple[Diagnostic, tuple[int, tuple[Token, ...]] | None]
-"""A message, and how to go on: so many tokens replaced by these; -1 takes back the one before; None skips a statement."""
+Repair = tuple[int, tuple[Token, ...]] | None
+"""How to go on: so many tokens replaced by these; -1 takes back the one before; None skips a statement."""
+Said = tuple[Diagnostic, Repair]
 
 # What stands where a rule is wanted; the first that is wanted is told.
 _WANTED = {
@@ -70,19 +121,18 @@ _WANTED = {
     "conjunction": "a condition",
     "select": "select",
     "default_value": "a constant",
-    "reference": "references",
     "item": "a statement: step, for each, if, assert, return or answer",
     "schema_item": "create table or create index",
 }
 
 _TEXTS = {
-    "SEMICOLON": ";", "COMMA": ",", "RPAR": ")", "RBRACE": "}", "COLON": ":", "LBRACE": "{", "LPAR": "(", "EQUAL": "=",
-    "RSQB": "]", "PLACE": "$step", "STRING": "a text in single quotes", "NUMBER": "a number", "NAME": "a name",
+    "SEMICOLON": ";", "COMMA": "a comma", "RPAR": ")", "RBRACE": "}", "COLON": ":", "LBRACE": "{", "LPAR": "(",
+    "EQUAL": "=", "RSQB": "]", "PLACE": "$step", "STRING": "a text in single quotes", "NUMBER": "a number", "NAME": "a name",
     "$END": "the end",
 }  # fmt: skip
 _QUIET = frozenset({
-    "QNAME", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "DIV", "CONCAT", "LESSTHAN", "MORETHAN", "DOT", "LSQB", "DATE",
-    "TIMESTAMP", "INTERVAL",
+    "QNAME", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "DIV", "CONCAT", "LESSTHAN", "MORETHAN", "DOT", "LSQB",
+    "DATE", "TIMESTAMP", "INTERVAL",
 })  # fmt: skip
 """Kinds that are not told among what was expected: they nearly always could stand."""
 
@@ -93,41 +143,86 @@ _TABLES_ARE_MADE = "a program changes rows, not tables: tables are made from a s
 _ONE_TRANSACTION = "leave it out: a program is one transaction, and assert undoes all of it"
 _NOT_STATEMENTS = {
     "with": "write each part as a step of its own (step name: select …;) and read it with from $name",
-    "create": _TABLES_ARE_MADE, "drop": _TABLES_ARE_MADE, "alter": _TABLES_ARE_MADE, "truncate": _TABLES_ARE_MADE,
-    "rename": _TABLES_ARE_MADE, "begin": _ONE_TRANSACTION, "commit": _ONE_TRANSACTION, "rollback": _ONE_TRANSACTION,
-    "start": _ONE_TRANSACTION, "savepoint": _ONE_TRANSACTION, "grant": "grants are given beside a program, not in it",
-    "revoke": "grants are given beside a program, not in it", "set": "there are no settings and no variables: a step holds a value",
-    "pragma": "leave it out: there are no settings", "use": "leave it out: the memory is named when a program is run",
-    "declare": "a value that is given is a parameter, one that is found is a step", "let": "write step name: select … as column;",
-    "var": "write step name: select … as column;", "while": "for each x in $step { … } is the only loop",
-    "loop": "for each x in $step { … } is the only loop", "repeat": "for each x in $step { … } is the only loop",
-    "explain": "leave it out: com explain shows a program's statements", "print": "write answer 'text {$step.column}';",
-    "raise": "write assert condition else 'message';", "throw": "write assert condition else 'message';",
-    "run": "a program cannot run another: take its steps over", "execute": "a program cannot run another: take its steps over",
-    "exec": "a program cannot run another: take its steps over", "import": "a program cannot use another: take its steps over",
-    "replace": "write insert into t (…) values (…) on conflict (key) do update set …", "copy": "give rows as a parameter, items many {…}",
-}  # fmt: skip
+    "create": _TABLES_ARE_MADE,
+    "drop": _TABLES_ARE_MADE,
+    "alter": _TABLES_ARE_MADE,
+    "truncate": _TABLES_ARE_MADE,
+    "rename": _TABLES_ARE_MADE,
+    "begin": _ONE_TRANSACTION,
+    "commit": _ONE_TRANSACTION,
+    "rollback": _ONE_TRANSACTION,
+    "start": _ONE_TRANSACTION,
+    "savepoint": _ONE_TRANSACTION,
+    "grant": "grants are given beside a program, not in it",
+    "revoke": "grants are given beside a program, not in it",
+    "set": "there are no settings and no variables: a step holds a value",
+    "pragma": "leave it out: there are no settings",
+    "use": "leave it out: the memory is named when a program is run",
+    "declare": "a value that is given is a parameter, one that is found is a step",
+    "let": "write step name: select … as column;",
+    "var": "write step name: select … as column;",
+    "while": "for each x in $step { … } is the only loop",
+    "loop": "for each x in $step { … } is the only loop",
+    "repeat": "for each x in $step { … } is the only loop",
+    "explain": "leave it out: com explain shows a program's statements",
+    "print": "write answer 'text {$step.column}';",
+    "raise": "write assert condition else 'message';",
+    "throw": "write assert condition else 'message';",
+    "run": "a program cannot run another: take its steps over",
+    "execute": "a program cannot run another: take its steps over",
+    "exec": "a program cannot run another: take its steps over",
+    "import": "a program cannot use another: take its steps over",
+    "replace": "write insert into t (…) values (…) on conflict (key) do update set …",
+    "copy": "give rows as a parameter, items many {…}",
+}
 _HELPS = {
     "with": "there is no with: write each part as a step of its own and read it with from $name",
-    "fetch": "write limit n", "top": "write order by … limit n", "for": "leave it out: a program is one transaction",
-    "lateral": "write a subquery, or a step", "natural": "write join t using (column, …)",
-    "window": "write the window in over (…)", "qualify": "number the rows in a step, and select from it",
-    "pivot": "write sum(x) filter (where …) for each column", "ignore": "write on conflict (key) do nothing",
-    "constraint": "leave constraint and its name out", "autoincrement": "write generated always as identity",
-    "auto_increment": "write generated always as identity", "collate": "leave it out: text is compared by code point",
-    "escape": "there is no escape", "similar": "write like", "rlike": "write like", "regexp": "write like",
-    "glob": "write like", "mod": "write a % b", "xor": "write a <> b", "while": "for each x in $step { … } is the only loop",
-    "values": "rows in a query are steps or parameters: items many {…}", "unsigned": "leave it out, or write check (x >= 0)",
-    "temporary": "a step's rows are there without a table", "temp": "a step's rows are there without a table",
-    "program": "a program cannot call a program: take its steps over", "respect": "leave it out", "within": "write string_agg(x, ', ' order by y)",
-    "array": "a list is a column of a step, or a parameter: names text[]", "separator": "write string_agg(x, ', ')",
-    "partition": "write over (partition by …)", "rollup": "group by each level in a step of its own",
-}  # fmt: skip
+    "fetch": "write limit n",
+    "top": "write order by … limit n",
+    "for": "leave it out: a program is one transaction",
+    "lateral": "write a subquery, or a step",
+    "natural": "write join t using (column, …)",
+    "window": "write the window in over (…)",
+    "qualify": "number the rows in a step, and select from it",
+    "pivot": "write sum(x) filter (where …) for each column",
+    "ignore": "write on conflict (key) do nothing",
+    "constraint": "leave constraint and its name out",
+    "autoincrement": "write generated always as identity",
+    "auto_increment": "write generated always as identity",
+    "collate": "leave it out: text is compared by code point",
+    "escape": "there is no escape",
+    "similar": "write like",
+    "rlike": "write like",
+    "regexp": "write like",
+    "glob": "write like",
+    "mod": "write a % b",
+    "xor": "write a <> b",
+    "while": "for each x in $step { … } is the only loop",
+    "values": "rows in a query are steps or parameters: items many {…}",
+    "unsigned": "leave it out, or write check (x >= 0)",
+    "temporary": "a step's rows are there without a table",
+    "temp": "a step's rows are there without a table",
+    "program": "a program cannot call a program: take its steps over",
+    "respect": "leave it out",
+    "within": "write string_agg(x, ', ' order by y)",
+    "array": "a list is a column of a step, or a parameter: names text[]",
+    "separator": "write string_agg(x, ', ')",
+    "partition": "write over (partition by …)",
+    "rollup": "group by each level in a step of its own",
+}
 _CHARACTERS = {
-    "!": "write not", "&": "write and", "|": "write or, or || to join texts", "~": "write like", "^": "write power(a, b)", "#": "a comment begins with --",
-    "@": "a placeholder begins with $", "?": "a value is given as a parameter, $name", "\\": "a quote in a text is doubled: 'it''s'",
-    "[": "a list is a column of a step, or a parameter", "]": "a list is a column of a step, or a parameter",
-}  # fmt: skip
+    "!": "write not",
+    "&": "write and",
+    "|": "write or, or || to join texts",
+    "~": "write like",
+    "^": "write power(a, b)",
+    "#": "a comment begins with --",
+    "@": "a placeholder begins with $",
+    "?": "a value is given as a parameter, $name",
+    "\\": "a quote in a text is doubled: 'it''s'",
+    "[": "a list is a column of a step, or a parameter",
+    "]": "a list is a column of a step, or a parameter",
+}
 
 
 class Lexed:
@@ -145,40 +240,30 @@ def read_slip(lexed: Lexed) -> tuple[Diagnostic | None, Token | None]:
         case "slip_star":
             name = word[1:-2]
             returned = bool(lexed.tokens) and lexed.tokens[-1][0] == "RETURN"
-            help_ = f"write return ${name} for all its columns" if returned else f"write ${name}.column, or from ${name} and {name}.*"
-            message = messages.BadPlaceholder(f"{word} is no value", help_)
-            return _said(message, span, word[:-2] if returned else None), ("PLACE", word[:-2], start, end)
+            help_ = f"write ${name}.column, or from ${name} and {name}.*"
+            if returned:
+                help_ = f"write return ${name} for all its columns"
+            said = _said(messages.BadPlaceholder(f"{word} is no value", help_), span, word[:-2] if returned else None)
+            return said, ("PLACE", word[:-2], start, end)
         case "slip_number":
             meant = _number(word)
-            message = messages.BadNumber(_short(word), f": {meant}" if meant else "")
-            return _said(message, span, meant), ("NUMBER", meant or "0", start, end)
+            said = _said(messages.BadNumber(_short(word), f": {meant}" if meant else ""), span, meant)
+            return said, ("NUMBER", meant or "0", start, end)
         case "slip_comment":
-            mark = word.strip()[:2] if word.strip()[:1] != "#" else "#"
-            closed = mark != "/*" or (word.endswith("*/") and len(word) > 3)
-            if not closed:
-                return _said(messages.Unclosed("a comment", "*/; better, write -- before each of its lines"), Span(start, start + 2)), None
-            body = word.strip()[len(mark) : -2 if mark == "/*" else None]
-            rest = lexed.text[end : (lexed.text + "\n").find("\n", end)].strip()
-            lines = [f"-- {line.strip()}".rstrip() for line in body.strip().split("\n")]
-            indent = word[: len(word) - len(word.lstrip())]
-            new = indent + "\n".join(lines) if not rest else None
-            return _said(messages.Respelled(f"{mark} …" + (" */" if mark == "/*" else ""), "-- …"), span, new), None
+            return _comment(lexed), None
         case "slip_fence":
             return _said(messages.Fence(), span, ""), None
         case "slip_word":
             return _respelled(word, span)
         case "slip_open":
-            quote = word[0]
-            kept = word.rstrip()
-            kept = kept.rstrip(";").rstrip() if kept.endswith(";") else kept
-            kind = "STRING" if quote == "'" else "QNAME"
-            message = messages.Unclosed("a text" if quote == "'" else "a name in double quotes", quote)
-            if kept != word.rstrip():
-                lexed.tokens.append((kind, kept + quote, start, start + len(kept)))
-                return _said(message, Span(start, start + 1)), ("SEMICOLON", ";", start + len(word.rstrip()) - 1, end)
-            return _said(message, Span(start, start + 1)), (kind, kept + quote, start, end)
+            return _open(lexed)
         case "slip_dollar":
-            return _said(messages.BadPlaceholder("no name stands after $", "write $parameter or $step.column"), span), None
+            return _said(messages.BadPlaceholder("no name stands after $", "write $parameter or $step.column"), span), (
+                "PLACE",
+                "$unnamed",
+                start,
+                end,
+            )
     help_ = _CHARACTERS.get(word, "")
     if lexed.start and lexed.text[start - 1] == word:
         return None, None  # one message for a row of them
@@ -187,24 +272,49 @@ def read_slip(lexed: Lexed) -> tuple[Diagnostic | None, Token | None]:
     return _said(messages.UnknownCharacter(visible(word), help_ or "leave it out"), span), None
 
 
+def _comment(lexed: Lexed) -> Diagnostic:
+    """A comment as other languages write it."""
+    word = lexed.word.strip()
+    span = Span(lexed.start, lexed.end)
+    mark = "#" if word[0] == "#" else word[:2]
+    if mark == "/*" and not (word.endswith("*/") and len(word) > 3):
+        close = "*/; better, write -- before each of its lines"
+        return _said(messages.Unclosed("a comment", close), Span(lexed.start, lexed.start + 2))
+    body = word[len(mark) : -2 if mark == "/*" else None].strip()
+    rest = lexed.text[lexed.end : (lexed.text + "\n").find("\n", lexed.end)].strip()
+    indent = lexed.word[: len(lexed.word) - len(lexed.word.lstrip())]
+    new = indent + "\n".join(f"-- {line.strip()}".rstrip() for line in body.split("\n"))
+    written = "/* … */" if mark == "/*" else f"{mark} …"
+    return _said(messages.Respelled(written, "-- …"), span, None if rest else new)
+
+
+def _open(lexed: Lexed) -> tuple[Diagnostic, Token]:
+    """A quote that nothing closes: it is taken to go on to the line's end, but for a semicolon there."""
+    start, quote = lexed.start, lexed.word[0]
+    written = lexed.word.rstrip()
+    kind = "STRING" if quote == "'" else "QNAME"
+    what = "a text" if quote == "'" else "a name in double quotes"
+    said = _said(messages.Unclosed(what, quote), Span(start, start + 1))
+    if not written.endswith(";"):
+        return said, (kind, written + "x" * (len(written) == 1) + quote, start, lexed.end)
+    kept = written.rstrip(";").rstrip()
+    lexed.tokens.append((kind, kept + "x" * (len(kept) == 1) + quote, start, start + len(kept)))
+    return said, ("SEMICOLON", ";", start + len(written) - 1, lexed.end)
+
+
 def _respelled(word: str, span: Span) -> tuple[Diagnostic, Token]:
     start, end = span.start, span.end
     if word[0] == "`":
         name = '"' + word[1:-1].replace('"', '""') + '"'
         return _said(messages.Respelled(word, name), span, name), ("QNAME", name, start, end)
-    if word[0] == "‘":
-        text = "'" + word[1:-1].replace("'", "''") + "'"
-        return _said(messages.Respelled(_short(word), _short(text)), span, text), ("STRING", text, start, end)
-    if word[0] == "“":
+    if word[0] in "‘“":
         text = "'" + word[1:-1].replace("'", "''") + "'"
         return _said(messages.Respelled(_short(word), _short(text)), span, text), ("STRING", text, start, end)
     if word[0] in "$@":
         place = "$" + word.strip("${}@")
         return _said(messages.Respelled(word, place), span, place), ("PLACE", place, start, end)
-    meant, kind = {
-        "==": ("=", "EQUAL"), "&&": ("and", "AND"), "≠": ("<>", ""), "≤": ("<=", ""), "≥": (">=", ""),
-    }[word]  # fmt: skip
-    return _said(messages.Respelled(word, meant), span, meant), (kind, meant, start, end)
+    meant = {"==": "=", "&&": "and", "≠": "<>", "≤": "<=", "≥": ">="}[word]
+    return _said(messages.Respelled(word, meant), span, meant), ("AND" if meant == "and" else "", meant, start, end)
 
 
 def _number(word: str) -> str | None:
@@ -214,7 +324,7 @@ def _number(word: str) -> str | None:
         return word[:-1]
     if re.fullmatch(r"[0-9]{1,15}(_[0-9]{1,15}){1,5}", word):
         return word.replace("_", "")
-    if re.fullmatch(r"[0-9]{1,15}(\.[0-9]{0,15})?[eE][+-]?[0-9]{1,2}", word) and abs(int(re.split("[eE]", word)[1])) <= 15:
+    if re.fullmatch(r"[0-9]{1,15}(\.[0-9]{0,15})?[eE][+-]?(0?[0-9]|1[0-5])", word):
         return f"{Decimal(word):f}"
     return None
 
@@ -248,8 +358,8 @@ class Trouble:
         first: int,
         start: str,
         wanted: set[str],
-        fits: Callable[[str], bool],
-        fits_without: Callable[[str], bool],
+        fits: Callable[..., bool],
+        fits_without: Callable[..., bool],
         kinds: list[tuple[str, str]],
     ) -> None:
         self.text, self.tokens, self.at, self.first, self.start = text, tokens, at, first, start
@@ -282,6 +392,11 @@ class Trouble:
         return opened[-1] if opened else None
 
 
+def is_else_if(word: str) -> bool:
+    """True for what other languages write for `else if`."""
+    return word.lower() in ("elseif", "elif", "elsif")
+
+
 def begins_statement(text: str, tokens: list[Token], at: int, schema: bool) -> bool:
     """True if a statement surely begins with this token: it is the first on its line, and goes on like one."""
     kind, _, start, _ = tokens[at]
@@ -307,6 +422,14 @@ def explain(t: Trouble) -> Said:
         if said is not None:
             return said
     return _generic(t)
+
+
+def _at(t: Trouble, message: Message) -> Said:
+    return _said(message, t.span), None
+
+
+def _odd(t: Trouble, expected: str, instead: str, found: str = "", repair: Repair = None) -> Said:
+    return _said(messages.Unexpected(found or _found(t), expected, instead), t.span), repair
 
 
 def _quotes(t: Trouble) -> Said | None:
@@ -335,17 +458,20 @@ def _statement(t: Trouble) -> Said | None:
     if t.start == "schema":
         return None
     if t.kind == "RBRACE":
-        return _said(messages.Unexpected("}", "a statement", "leave it out: no { is open here"), t.span), (1, ())
+        return _odd(t, "a statement", "leave it out: no { is open here", "}", (1, ()))
     if t.kind == "$END":
         return None
     if t.kind == "PROGRAM":
-        return _said(messages.SecondHeader("keep one program in a file; its header stands before all else"), t.span), None
+        return _at(t, messages.SecondHeader("keep one program in a file; its header stands before all else"))
     if t.lower in ("end", "endif", "fi", "done") and t.fits("RBRACE"):
         count = 2 if t.after[1].lower() in ("if", "for", "loop", "while") else 1
         if t.tokens[min(t.at + count, len(t.tokens) - 1)][0] == "SEMICOLON":
             count += 1
         span = Span(t.begin, t.tokens[t.at + count - 1][3])
-        return _said(messages.Respelled(t.text[span.start : span.end], "}"), span, "}"), (count, (t.new("RBRACE", "}"),))
+        return _said(messages.Respelled(t.text[span.start : span.end], "}"), span, "}"), (
+            count,
+            (t.new("RBRACE", "}"),),
+        )
     if t.lower in ("foreach", "foreach_row"):
         return _said(messages.Respelled(t.word, "for each"), t.span, "for each"), (1, (t.new("FOR"), t.new("EACH")))
     if t.kind in _OPERATIONS:
@@ -354,11 +480,11 @@ def _statement(t: Trouble) -> Said | None:
             (0, (t.new("STEP"), t.new("NAME", "unnamed"), t.new("COLON"))),
         )
     if t.lower in _GRAPH:
-        return _said(messages.OutsideStep(t.lower), t.span), None
+        return _at(t, messages.OutsideStep(t.lower))
     if t.kind == "ELSE":
-        return _said(messages.Unexpected("else", "a statement", "else stands directly behind the } of an if"), t.span), None
+        return _odd(t, "a statement", "else stands directly behind the } of an if", "else")
     if t.lower in _NOT_STATEMENTS and t.after[1] not in (":", "->"):
-        return _said(messages.NotInLanguage(t.lower, _NOT_STATEMENTS[t.lower]), t.span), None
+        return _at(t, messages.NotInLanguage(t.lower, _NOT_STATEMENTS[t.lower]))
     if t.kind == "NAME" and t.after[1] in (":", "->") and t.fits("STEP"):
         message = messages.StepForm(f"{t.word} is a step without the word step", "expected step")
         return _said(message, Span(t.begin, t.begin), "step "), (0, (t.new("STEP"),))
@@ -371,7 +497,7 @@ def _blocks(t: Trouble) -> Said | None:
         opened = t.unmatched("LBRACE", "RBRACE", 0)
         if opened is not None:
             return _said(messages.Unclosed("a block", "}"), Span(opened[2], opened[3])), (0, (t.new("RBRACE"),))
-    if t.before[0] == "RBRACE" and t.fits("ELSE") and t.lower in ("elseif", "elif", "elsif"):
+    if t.before[0] == "RBRACE" and t.fits("ELSE") and is_else_if(t.word):
         return _said(messages.Respelled(t.word, "else if"), t.span, "else if"), (1, (t.new("ELSE"), t.new("IF")))
     if "block" in t.wanted or t.fits("LBRACE"):
         if t.lower in (":", "do", "then", "loop", "begin") and t.head[0] in ("FOR", "IF", "ELSE"):
@@ -380,46 +506,50 @@ def _blocks(t: Trouble) -> Said | None:
             return None
     if "loop_rows" in t.wanted:
         if t.kind == "NAME":
-            end = t.end
-            message = messages.BadPlaceholder(f"{t.word} lacks its $: for each goes through a step's rows", f"write ${t.word}")
-            return _said(message, Span(t.begin, end), f"${t.word}"), (1, (("PLACE", f"${t.word}", t.begin, t.end),))
+            what = f"{t.word} lacks its $: for each goes through a step's rows"
+            said = _said(messages.BadPlaceholder(what, f"write ${t.word}"), t.span, f"${t.word}")
+            return said, (1, (("PLACE", f"${t.word}", t.begin, t.end),))
         if t.kind in ("LPAR", "SELECT"):
-            return _said(messages.Unexpected("a query", "$ and a step's name", "make it a step: step name: select …; and write for each x in $name"), t.span), None
+            help_ = "make it a step: step name: select …; and write for each x in $name"
+            return _odd(t, "$ and a step's name", help_, "a query")
     return None
 
 
 def _steps(t: Trouble) -> Said | None:
     """The head of a step, and what begins its operation."""
     if "step_name" in t.wanted and (t.word in (":", "->") or t.kind in _OPERATIONS):
-        return _said(messages.StepForm("a step has a name", "expected the step's name"), t.span), (0, (t.new("NAME", "unnamed"),))
+        said = _said(messages.StepForm("a step has a name", "expected the step's name"), t.span)
+        return said, (0, (t.new("NAME", "unnamed"),))
     if t.head[0] == "STEP" and t.fits("COLON") and t.first + 1 < t.at:
         if t.kind in _OPERATIONS or t.lower in _GRAPH or t.kind == "LPAR":
             place = Span(t.before[3], t.before[3])
-            return _said(messages.StepForm("a : stands before the operation", "expected : here"), place, ":"), (0, (t.new("COLON"),))
+            said = _said(messages.StepForm("a : stands before the operation", "expected : here"), place, ":")
+            return said, (0, (t.new("COLON"),))
         if t.kind == "EQUAL" or t.lower in ("as", "is", ":="):
             return _said(messages.Respelled(t.word, ":"), t.span, ":"), (1, (t.new("COLON"),))
         if t.kind == "COLON":
             return None
-        return _said(messages.StepForm(f"{_found(t)} cannot stand here", "expected :"), t.span), None
+        return _at(t, messages.StepForm(f"{_found(t)} cannot stand here", "expected :"))
     if "shape" in t.wanted and "operation" not in t.wanted:
-        return _said(messages.Unexpected(_found(t), "one, maybe or many", ""), t.span), None
+        return _odd(t, "one, maybe or many", "")
     if "operation" not in t.wanted:
         return None
     if t.lower in _GRAPH or (t.lower == "create" and t.after[0] == "LPAR"):
         help_ = "write the step in SQL: select … from the tables of the graph"
-        return _said(messages.NotYet(f"a graph operation ({t.lower} …)", help_), t.span), None
+        return _at(t, messages.NotYet(f"a graph operation ({t.lower} …)", help_))
     if t.lower in _NOT_STATEMENTS and t.after[0] != "LPAR":
-        return _said(messages.NotInLanguage(t.lower, _NOT_STATEMENTS[t.lower]), t.span), None
+        return _at(t, messages.NotInLanguage(t.lower, _NOT_STATEMENTS[t.lower]))
     if t.kind == "NAME" and t.after[0] == "LPAR":
         message = messages.Unexpected(t.word, "select, insert, update, delete or call", f"write call {t.word}(…)")
-        return Diagnostic(message, t.span, (), Fix((Edit(Span(t.begin, t.begin), "call "),), True)), (0, (t.new("CALL"),))
+        fix = Fix((Edit(Span(t.begin, t.begin), "call "),), True)
+        return Diagnostic(message, t.span, (), fix), (0, (t.new("CALL"),))
     if t.kind == "PLACE":
         name = t.word.partition(".")[0]
         help_ = f"write select … from {name}, or select {t.word} as column"
-        return _said(messages.Unexpected(_found(t), "select, insert, update, delete or call", help_), t.span), None
+        return _odd(t, "select, insert, update, delete or call", help_)
     if t.lower in ("if", "case"):
         help_ = "write if condition { step …; }, or select case when … then … else … end as column"
-        return _said(messages.Unexpected(_found(t), "select, insert, update, delete or call", help_), t.span), None
+        return _odd(t, "select, insert, update, delete or call", help_)
     return None
 
 
@@ -440,9 +570,10 @@ def _ends(t: Trouble) -> Said | None:
             _said(messages.Unclosed("a parenthesis", ")"), Span(opened[2], opened[3])),
             (0, (t.new("RPAR"),)) if t.fits("RPAR") else None,
         )
+    if opened is not None and t.kind not in ("RPAR", "NAME", "CHARACTER") and t.fits("RPAR", t.kind):
+        return _said(messages.Unclosed("a parenthesis", ")"), Span(opened[2], opened[3])), (0, (t.new("RPAR"),))
     if t.kind == "RPAR" and opened is None and t.at > t.first:
-        message = messages.Unexpected(")", _expected(t), "leave it out: no ( is open here")
-        return _said(message, t.span), (1, ())
+        return _odd(t, _expected(t), "leave it out: no ( is open here", ")")
     if ends and t.kind != "SEMICOLON" and t.fits("SEMICOLON") and t.at > t.first:
         place = Span(t.before[3], t.before[3])
         after = _short(t.before[1])
@@ -454,21 +585,23 @@ def _ends(t: Trouble) -> Said | None:
 
 def _spellings(t: Trouble) -> Said | None:
     """What other languages write so."""
-    if t.head[0] == "ASSERT" and t.fits("ELSE") and (t.kind == "COMMA" or t.kind in ("STRING", "COLON")):
+    if t.head[0] == "ASSERT" and t.fits("ELSE") and t.kind in ("COMMA", "STRING", "COLON"):
         if t.kind == "STRING":
-            return _said(messages.Unexpected("the message", "else", "write else before the message"), Span(t.begin, t.end)), (0, (t.new("ELSE"),))
-        return _said(messages.Respelled(t.word, "else"), t.span, " else" if t.before[3] == t.begin else "else"), (1, (t.new("ELSE"),))
-    if t.before[0] == "AS" and t.kind == "STRING" and "alias" in t.wanted and len(t.word) > 2:
+            return _odd(t, "else", "write else before the message", "the message", (0, (t.new("ELSE"),)))
+        meant = " else" if t.before[3] == t.begin else "else"
+        return _said(messages.Respelled(t.word, "else"), t.span, meant), (1, (t.new("ELSE"),))
+    if t.before[0] == "AS" and t.kind == "STRING" and "alias" in t.wanted and len(t.word) > 2 and "\n" not in t.word:
         name = '"' + t.word[1:-1].replace("''", "'").replace('"', '""') + '"'
-        if "\n" not in name:
-            return _said(messages.Respelled(_short(t.word), _short(name)), t.span, name), (1, (("QNAME", name, t.begin, t.end),))
+        said = _said(messages.Respelled(_short(t.word), _short(name)), t.span, name)
+        return said, (1, (("QNAME", name, t.begin, t.end),))
     if t.head[0] == "PROGRAM" and t.lower == "default" and t.fits("EQUAL"):
         return _said(messages.Respelled("default", "="), t.span, "="), (1, (t.new("EQUAL"),))
-    if t.before[1].lower() == "of" and t.at > 1 and t.tokens[t.at - 2][0] == "AS" and t.kind in ("PLACE", "STRING", "TIMESTAMP", "DATE"):
-        span = Span(t.tokens[t.at - 2][2], t.end)
-        return _said(messages.NotYet("as of", "read the table as it is now"), span), None
+    point = t.kind in ("PLACE", "STRING", "TIMESTAMP", "DATE")
+    if point and t.before[1].lower() == "of" and t.at > 1 and t.tokens[t.at - 2][0] == "AS":
+        return _said(messages.NotYet("as of", "read the table as it is now"), Span(t.tokens[t.at - 2][2], t.end)), None
     if t.head[0] in ("ANSWER", "ASSERT") and "text" in t.wanted:
-        return _said(messages.Unexpected(_found(t), "a text in quotes", "write the text in quotes, and values in braces: 'text {$step.column}'"), t.span), None
+        help_ = "write the text in quotes, and values in braces: 'text {$step.column}'"
+        return _odd(t, "a text in quotes", help_)
     return None
 
 
@@ -480,26 +613,25 @@ def _operations(t: Trouble) -> Said | None:
         columns = (t.new("LPAR"), t.new("NAME", "columns"), t.new("RPAR"))
         return _said(messages.InsertColumns(_short(t.before[1]), t.lower), t.span), (0, columns)
     if kinds[-2:] == ["ON", "CONFLICT"] and t.lower == "do":
-        return _said(messages.Unexpected("do", "( and the key's columns", "write on conflict (column, …) do …"), t.span), None
+        return _odd(t, "( and the key's columns", "write on conflict (column, …) do …", "do")
     if t.kind == "STAR" and t.head[0] == "RETURN":
-        return _said(messages.Unexpected("*", "$step, select … or a value", "return $step gives all its columns"), t.span), None
+        return _odd(t, "$step, select … or a value", "return $step gives all its columns", "*")
     if t.kind == "DOT" and t.before[0] == "PLACE":
-        return _said(messages.Unexpected(".", _expected(t), "a placeholder is $parameter or $step.column"), t.span), None
+        return _odd(t, _expected(t), "a placeholder is $parameter or $step.column", ".")
     if t.kind == "DOT" and t.before[0] in ("NAME", "QNAME"):
-        return _said(messages.Unexpected(".", _expected(t), "a table has one name: leave out what stands before the point"), t.span), None
+        return _odd(t, _expected(t), "a table has one name: leave out what stands before the point", ".")
     if t.fits("ON") and t.fits("USING") and "JOIN" in [token[0] for token in tokens[t.first : at]]:
-        return _said(messages.Unexpected(_found(t), "on or using", "write on condition, using (column), or cross join"), t.span), None
+        return _odd(t, "on or using", "write on condition, using (column), or cross join")
     if t.before[0] == "IS" or kinds[-2:] == ["IS", "NOT"]:
-        return _said(messages.Unexpected(_found(t), "null, true, false or distinct from", "compare values with ="), t.span), None
+        return _odd(t, "null, true, false or distinct from", "compare values with =")
     if t.kind == "COLON" and t.after[0] == "EQUAL":
-        return _said(messages.Unexpected(":=", _expected(t), "compare and set with ="), t.span), None
+        return _odd(t, _expected(t), "compare and set with =", ":=")
     if t.kind == "LSQB":
-        return _said(messages.Unexpected("[", _expected(t), "a list is a column of a step, or a parameter: names text[]"), t.span), None
-    if t.kind == "COLON" and t.after[0] in ("NAME",) and "expr" in t.wanted:
-        return _said(messages.Respelled(":" + t.after[1], "$" + t.after[1]), Span(t.begin, t.after[3]), "$" + t.after[1]), (
-            2,
-            (("PLACE", "$" + t.after[1], t.begin, t.after[3]),),
-        )
+        return _odd(t, _expected(t), "a list is a column of a step, or a parameter: names text[]", "[")
+    if t.kind == "COLON" and t.after[0] == "NAME" and "expr" in t.wanted:
+        place = "$" + t.after[1]
+        said = _said(messages.Respelled(":" + t.after[1], place), Span(t.begin, t.after[3]), place)
+        return said, (2, (("PLACE", place, t.begin, t.after[3]),))
     return None
 
 
@@ -507,42 +639,46 @@ def _schemas(t: Trouble) -> Said | None:
     if t.start != "schema":
         return None
     if t.before[0] == "CREATE" and t.lower == "property":
-        return _said(messages.NotYet("create property graph", "leave it out"), t.span), None
+        return _at(t, messages.NotYet("create property graph", "leave it out"))
     if t.lower in ("auto_increment", "autoincrement") and t.fits("GENERATED"):
         meant = "generated always as identity"
         tokens = (t.new("GENERATED"), t.new("ALWAYS"), t.new("AS"), t.new("IDENTITY"))
         return _said(messages.Respelled(t.word, meant), t.span, meant), (1, tokens)
     if t.before[0] == "GENERATED" and t.lower == "by":
-        return _said(messages.Unexpected("by", "always", "write generated always as identity"), t.span), None
+        return _odd(t, "always", "write generated always as identity", "by")
     if t.before[0] == "CREATE":
-        return _said(messages.NotInLanguage(f"create {t.lower}", "a schema holds create table and create index"), t.span), None
+        return _at(t, messages.NotInLanguage(f"create {t.lower}", "a schema holds create table and create index"))
     if t.before[0] == "TABLE" and t.kind == "IF":
-        return _said(messages.NotInLanguage("if not exists", "leave it out"), t.span), None
+        return _at(t, messages.NotInLanguage("if not exists", "leave it out"))
     if t.at == t.first and t.kind in _STATEMENTS:
-        return _said(messages.Unexpected(t.lower, "create table or create index", "a program stands in a file of its own"), t.span), None
+        return _odd(t, "create table or create index", "a program stands in a file of its own", t.lower)
     if t.at == t.first and t.kind in _OPERATIONS:
-        return _said(messages.NotInLanguage(f"{t.lower} in a schema", "a schema holds tables; a program changes rows"), t.span), None
+        return _at(t, messages.NotInLanguage(f"{t.lower} in a schema", "a schema holds tables; a program changes rows"))
     if t.at == t.first and t.kind != "$END":
-        return _said(messages.Unexpected(_found(t), "create table or create index", ""), t.span), None
+        return _odd(t, "create table or create index", "")
     return None
 
 
 def _generic(t: Trouble) -> Said:
     if t.kind == "CHARACTER":
         help_ = _CHARACTERS.get(t.word, "a range is written between a and b")
-        return _said(messages.UnknownCharacter(t.word, help_), t.span), None
+        return _at(t, messages.UnknownCharacter(t.word, help_))
+    named = {"alias", "column_name", "table_name", "table_ref", "step_name", "parameter_name", "column_label"}
     help_ = _HELPS.get(t.lower, "") if t.kind not in ("STRING", "QNAME") else ""
-    if not help_ and t.lower in RESERVED and t.wanted & {"alias", "column_name", "table_name", "table_ref"}:
+    if not help_ and t.lower in RESERVED and t.wanted & named:
         help_ = f'{t.lower} is a word of the language: as a name it stands in double quotes, "{t.word}"'
-    expected = _expected(t)
-    if not help_ and t.kind == "STRING" and t.wanted & {"table_name", "table_ref", "column_name"}:
+    if not help_ and t.kind == "STRING" and t.wanted & named:
         help_ = "names stand in double quotes, or without quotes"
-    return _said(messages.Unexpected(_found(t), expected, help_ or f"write {expected} here"), t.span), None
+    if not help_ and t.before[0] == "STRING" and t.before[3] == t.begin:
+        help_ = "a quote inside a text is doubled: 'it''s'"
+    if not help_ and t.before[1].lower() in _HELPS and t.before[0] == "NAME":
+        help_ = f"{t.before[1].lower()}: {_HELPS[t.before[1].lower()]}"
+    return _odd(t, _expected(t), help_)
 
 
 def _found(t: Trouble) -> str:
     if t.kind == "$END":
-        return "the end of the text"
+        return "}" if t.text[t.begin : t.begin + 1] == "}" else "the end of the text"
     return _short(t.word)
 
 
@@ -550,13 +686,17 @@ def _expected(t: Trouble) -> str:
     for rule, words in _WANTED.items():
         if rule in t.wanted:
             return words
-    told = [_TEXTS.get(kind, text) for kind, text in t.kinds if kind not in _QUIET and t.fits(kind)]
-    if len(told) > 1 and "a name" in told:
-        told.remove("a name")
-    if not told:
-        return "something else"
-    told.sort(key=lambda word: word not in ";,)}:{(=")
-    if len(told) > 8:
-        told = [*told[:7], "…"]
-        return ", ".join(told)
-    return " or ".join((", ".join(told[:-1]), told[-1])) if len(told) > 1 else told[0]
+    could = {kind: _TEXTS.get(kind, text) for kind, text in t.kinds if kind not in _QUIET and t.fits(kind)}
+    if len(could) > 1:
+        could.pop("NAME", None)
+    told = [could.pop(kind) for kind in _FIRST if kind in could] + sorted(could.values())
+    if len(told) > 7:
+        told = [*told[:6], "…"]
+    return " or ".join(filter(None, (", ".join(told[:-1]), told[-1]))) if told else "something else"
+
+
+_FIRST = (
+    "SEMICOLON", "COMMA", "RPAR", "RBRACE", "COLON", "LBRACE", "LPAR", "EQUAL", "AS", "FROM", "JOIN", "ON", "USING",
+    "SET", "VALUES", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "RETURNING", "AND", "WHEN", "THEN", "ELSE", "END",
+)  # fmt: skip
+"""Kinds in the order in which they are told; the others follow."""

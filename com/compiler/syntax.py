@@ -12,8 +12,9 @@ from com.source import Span
 
 
 class Name(Node):
-    """An identifier as written; `quoted` if it stood in double quotes (the quotes are not in `text`)."""
+    """An identifier as written; `quoted` if it stood in double quotes (the quotes are not in `text`), which means the same."""
 
+    _silent = frozenset({"span", "quoted"})
     text: str
     quoted: bool
     span: Span
