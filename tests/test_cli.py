@@ -220,6 +220,18 @@ def test_a_failed_run_exits_with_1_and_changes_nothing(com: Com) -> None:
     assert data["ok"] is False and data["diagnostic"]["code"] == "CM503" and data["run"] == 3
 
 
+def test_with_json_every_message_is_json(com: Com) -> None:
+    data = json.loads(com("run", "add.com", "--json").stdout)
+    assert data == {
+        "ok": False,
+        "error": {"code": "CM598", "text": "parameter name is not given", "help": data["error"]["help"]},
+    }
+    Path("bad.com").write_text("program bad;\nstep a: select 1 as n from fruit;\n")
+    data = json.loads(com("run", "bad.com", "--json").stdout)
+    assert [d["code"] for d in data["diagnostics"]] == ["CM201"]
+    assert com("log", "--memory", "none.db").stdout == ""
+
+
 def test_a_dry_run_changes_nothing_and_its_preview_can_be_approved(com: Com) -> None:
     before = Path("shop.db").read_bytes()
     words = ("run", "add.com", "-p", "name=fig", "-p", "since=2024-01-31")

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from com import __version__, report
-from com.cli.output import out
+from com.cli.output import json_option, out
 from com.compiler import check_program, compile_program, format_source, read_schema
 from com.compiler.parse import parse_program, parse_schema
 from com.diagnostics import CannotRead, Diagnostic, Edit, Error, NothingNamed, OwnBug, UnknownMemory, has_errors
@@ -43,6 +43,7 @@ class Front(click.Group):
         return ORDER
 
     def invoke(self, ctx: click.Context) -> Any:
+        out.as_json = False
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -106,8 +107,7 @@ def load_schema(file: str | None, memory: str | None) -> Schema:
         source = read_source(named)
         schema, found = read_schema(source)
         if schema is None:
-            out.diagnostics(found, source, err=True)
-            raise click.exceptions.Exit(2)
+            refuse(found, source)
         return schema
     if setting("memory", memory) is None:
         where = "--schema FILE or --memory URL", "COM_SCHEMA or COM_MEMORY", "schema or memory"
@@ -143,7 +143,7 @@ def schema_options(command: Any) -> Any:
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @schema_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def check(files: tuple[str, ...], schema: str | None, memory: str | None, as_json: bool) -> None:
     """Check programs (or schema files), and show what each step may do."""
     known: Schema | None = None
@@ -303,6 +303,9 @@ def compile_(file: str, schema: str | None, memory: str | None, engine: str, sta
 
 def refuse(found: Sequence[Diagnostic], source: Source) -> NoReturn:
     """Say why a program does not check, and stop."""
-    out.diagnostics(found, source, err=True)
-    out.show([report.count_line(found)], err=True)
+    if out.as_json:
+        out.json({"ok": False, "diagnostics": [report.diagnostic_json(d, source) for d in found]})
+    else:
+        out.diagnostics(found, source, err=True)
+        out.show([report.count_line(found)], err=True)
     raise click.exceptions.Exit(2)

@@ -23,6 +23,7 @@ class Output:
 
     def __init__(self, colour: str = "auto") -> None:
         self.wanted = colour
+        self.as_json = False
 
     def colour(self, file: Any) -> bool:
         if self.wanted == "auto":
@@ -47,16 +48,31 @@ class Output:
 
     def message(self, error: Error) -> None:
         message = error.message
+        if self.as_json:
+            told = {"code": message.code, "text": message.fill(message.text), "help": message.fill(message.help)}
+            return self.json({"ok": False, "error": told})
         self.show([[(f"error[{message.code}]", "bold red"), (f": {message.fill(message.text)}", "bold")]], err=True)
         help_ = message.fill(message.help)
         if help_:
             self.show([[(" = ", "blue"), ("help: ", "bold"), (help_, "")]], err=True)
+        return None
 
     def json(self, data: object) -> None:
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
 
 
 out = Output()
+
+
+def json_option(command: Any) -> Any:
+    """`--json`: whatever is told, errors too, is JSON on standard output."""
+
+    def note(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+        out.as_json = value
+        return value
+
+    return click.option("--json", "as_json", is_flag=True, callback=note, is_eager=True, help="Print JSON.")(command)
+
 
 PATIENCE = 1.0
 """Seconds before somebody at a terminal is told that com is at work."""

@@ -11,7 +11,7 @@ import click
 
 from com import report
 from com.cli import cli, load_schema, open_memory, read_source, refuse, registered
-from com.cli.output import Waiting, out
+from com.cli.output import Waiting, json_option, out
 from com.compiler import compile_program
 from com.compiler.declare import declare
 from com.compiler.show import show
@@ -42,8 +42,9 @@ def memory_option(command: Any) -> Any:
 @click.option("--key", metavar="KEY", help="A second run with the same key gives the outcome of the first.")
 @click.option("--no-history", is_flag=True, help="Keep no row images: the run cannot be undone.")
 @click.option("--zone", metavar="ZONE", help="The time zone of $now and $today, UTC if none is named.")
+@click.option("--call", "make_calls", is_flag=True, help="With --dry-run: make the program's calls.")
 @click.option("--sql", is_flag=True, help="With --dry-run: show the statements and their values too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def run(
     file: str,
     memory: str | None,
@@ -54,6 +55,7 @@ def run(
     key: str | None,
     no_history: bool,
     zone: str | None,
+    make_calls: bool,
     sql: bool,
     as_json: bool,
 ) -> None:
@@ -68,11 +70,11 @@ def run(
         try:
             with Waiting(f"running {plan.name}"):
                 if dry_run:
-                    outcome = opened.dry_run(plan, given)
+                    outcome = opened.dry_run(plan, given, make_calls=make_calls)
                 else:
                     outcome = opened.execute(plan, given, key=key, approve=approve)
         except RunError as error:
-            fail(error, source, as_json)
+            fail(error, source)
         schema = opened.schema
     if as_json:
         out.json(runs.outcome_json(outcome, dry_run))
@@ -120,17 +122,17 @@ def parameter(text: str, plan: Plan) -> tuple[str, Any]:
         raise Error(BadParameter(name, value, wanted, help_)) from None
 
 
-def fail(error: RunError, source: Source, as_json: bool) -> NoReturn:
+def fail(error: RunError, source: Source) -> NoReturn:
     """Say why a run has failed, and stop."""
     source = Source(error.text or source.text, source.name)
-    if as_json:
+    if out.as_json:
         run_ = {"run": error.run_id, "path": error.path, "row": report.json_value(error.row)}
         out.json({"ok": False, **run_, "diagnostic": report.diagnostic_json(error.diagnostic, source)})
     elif error.diagnostic.span == NOWHERE:
         out.message(error)
     else:
         out.diagnostics([error.diagnostic], source, err=True)
-    if not as_json:
+    if not out.as_json:
         if error.row:
             row = ", ".join(f"{name} {report.value_text(value)}" for name, value in error.row.items())
             out.say(f"in {error.path}, for {row}", err=True)
@@ -144,7 +146,7 @@ def fail(error: RunError, source: Source, as_json: bool) -> NoReturn:
 
 @cli.command()
 @memory_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def log(memory: str | None, as_json: bool) -> None:
     """List the runs of a memory, newest first."""
     with open_memory(memory, read_only=True) as opened:
@@ -159,7 +161,7 @@ def log(memory: str | None, as_json: bool) -> None:
 @cli.command(name="show")
 @click.argument("run", type=int)
 @memory_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def show_(run: int, memory: str | None, as_json: bool) -> None:
     """Show a run: its program, parameters, steps, outcome and changes."""
     with open_memory(memory, read_only=True) as opened:
@@ -176,7 +178,7 @@ def show_(run: int, memory: str | None, as_json: bool) -> None:
 @memory_option
 @click.option("--all", "everything", is_flag=True, help="Replay all runs, into a new memory.")
 @click.option("--into", metavar="URL", help="The new memory for --all.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def replay(run: int | None, memory: str | None, everything: bool, into: str | None, as_json: bool) -> None:
     """Replay a run on a copy of the memory as it was; or all of them, into a new memory."""
     if everything != (into is not None) or everything == (run is not None):
