@@ -139,6 +139,7 @@ class Memory:
         stamp = self.link.stamp()
         if self._reflection is None or stamp != self._stamp:
             self._stamp = stamp
+            self.link.refresh()
             found = reflect(self.link, self.url)
             declared = self._declared()
             if declared is not None:
@@ -177,6 +178,7 @@ class Memory:
         except EngineError as error:
             link.rollback()
             raise Error(explain(error, schema, None)) from None
+        link.refresh()
         self._reflection = None
 
     # ------------------------------------------------------------ running

@@ -94,6 +94,10 @@ class Link(Protocol):
         """A value that changes when the tables' structure does."""
         ...
 
+    def refresh(self) -> None:
+        """Is told that the tables' structure has changed."""
+        ...
+
     def has_table(self, name: str) -> bool: ...
 
     def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:

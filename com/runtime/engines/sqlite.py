@@ -78,9 +78,7 @@ class SqliteLink:
         driver.execute("pragma foreign_keys = on")
         driver.execute("pragma case_sensitive_like = on")
         driver.execute("pragma recursive_triggers = on")
-        # SQLite counts its own like as unsafe once it minds case, so a view or check with it needs trust
-        likes = driver.execute("select exists (select 1 from sqlite_master where lower(sql) glob '*like*')").fetchone()
-        driver.execute(f"pragma trusted_schema = {'on' if likes[0] else 'off'}")
+        self._trust(driver)
         if self.read_only:
             driver.execute("pragma query_only = on")
         if driver.execute("pragma foreign_keys").fetchone() != (1,):
@@ -89,6 +87,14 @@ class SqliteLink:
             raise Error(UnknownMemory(self.path, "this SQLite has no case_sensitive_like", "use one that has it"))
         register(driver, self.reasons)
         driver.set_progress_handler(self._look, _OPCODES)
+
+    def _trust(self, driver: sqlite3.Connection) -> None:
+        """Trusts functions in the schema only if it uses `like`, which SQLite counts as unsafe once it minds case."""
+        likes = driver.execute("select exists (select 1 from sqlite_master where lower(sql) glob '*like*')").fetchone()
+        driver.execute(f"pragma trusted_schema = {'on' if likes[0] else 'off'}")
+
+    def refresh(self) -> None:
+        self._trust(self.driver)
 
     def _look(self) -> int:
         try:
@@ -159,7 +165,7 @@ class SqliteLink:
     def copy(self) -> SqliteLink:
         link = SqliteLink(":memory:", read_only=False, timeout=self.timeout, seconds=self.seconds)
         self.driver.backup(link.driver)
-        link._make_safe(link.driver)
+        link.refresh()
         return link
 
     # ------------------------------------------------------------ structure
