@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from com.compiler import ir, sql
 from com.compiler.engines import Engine, load
 from com.compiler.sql import Sql, Tree
+from com.diagnostics import EngineLacks, Error
 from com.schema import Schema, Table
 
 
@@ -52,5 +53,13 @@ def _table(
     for number in range(len(table.checks)):
         condition = checks.get((table.name, number))
         if condition is not None:
-            parts.append(sql.check_def(s.expr(condition)))
+            parts.append(sql.check_def(_native(s.expr(condition), engine)))
     return sql.create_table(table.name, parts)
+
+
+def _native(condition: Tree, engine: Engine) -> Tree:
+    """A check that the engine keeps without com: every connection to the memory must be able to."""
+    own = [name.removeprefix("com_") for name in sql.called(condition) if name.startswith("com_")]
+    if own:
+        raise Error(EngineLacks(engine.title, f"a check with {', '.join(own)}", "assert it in the programs that write"))
+    return condition

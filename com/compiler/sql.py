@@ -289,6 +289,11 @@ def check_def(condition: Tree) -> Tree:
     return exp.CheckColumnConstraint(this=condition)
 
 
+def called(tree: Tree) -> list[str]:
+    """The functions that a tree calls."""
+    return sorted({node.name for node in tree.find_all(exp.Anonymous)})
+
+
 def foreign_key_def(columns: Sequence[str], of: str, target: Sequence[str]) -> Tree:
     named = exp.Schema(this=table(of), expressions=[name(c) for c in target]) if target else table(of)
     return exp.ForeignKey(expressions=[name(c) for c in columns], reference=exp.Reference(this=named))

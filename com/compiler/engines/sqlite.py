@@ -293,10 +293,19 @@ def _rows(w: Writer, rows: plan.Rows, numbered: str | None, apart: bool) -> Tree
     columns = []
     for index, field in enumerate(rows.fields):
         value = w.call("json_extract", w.column("com_j", "value"), w.text(f"$[{index}]"))
-        columns.append((_read(w, field.type, value), field.name))
+        columns.append((_typed(w, field.type, value), field.name))
     if numbered is not None or not columns:
         columns.append((w.binary("+", w.column("com_j", "key"), w.number(1)), numbered or "com_n"))
     return w.picked(columns, w.calling("json_each", [w.bind(rows)], "com_j"), w.number(-1) if apart else None)
+
+
+_AFFINITIES = {"int": "INTEGER", "bool": "INTEGER", "decimal": "NUMERIC", "float": "REAL", "bytes": ""}
+
+
+def _typed(w: Writer, type_: Type, value: Tree) -> Tree:
+    """A column with an affinity: without one SQLite would make no index of it for a join, and go through all rows."""
+    to = _AFFINITIES.get(type_.kind, "TEXT")
+    return w.cast(value, to) if to else _read(w, type_, value)
 
 
 def _read(w: Writer, type_: Type, value: Tree) -> Tree:
