@@ -329,13 +329,7 @@ class _Reading:
         while True:
             row = actions[states[-1]]
             act = row.get(kind)
-            if (
-                fresh
-                and kind in soft
-                and "NAME" in row
-                and (act is None or (act < 0 and not self.fits(states, kind)))
-                and self.fits(states, "NAME")
-            ):
+            if fresh and kind in soft and "NAME" in row and self._is_name(states, act, tokens, at):
                 token = tokens[at] = ("NAME", *token[1:])
                 kind = "NAME"
                 act = row["NAME"]
@@ -428,6 +422,15 @@ class _Reading:
             if kind == "$END" and depth == 1 and not above and tables.origins[~act] in _STARTS:
                 return True
             above.append(to)
+
+    def _is_name(self, states: list[int], act: int | None, tokens: list[Token], at: int) -> bool:
+        """True if a word of the language is a name here; an alias that looks like the next statement is none."""
+        kind = tokens[at][0]
+        if act is not None and (act >= 0 or self.fits(states, kind)):
+            return False
+        if begins_statement(self.source.text, tokens, at, False) and self.fits(states, "SEMICOLON"):
+            return False
+        return self.fits(states, "NAME")
 
     # ------------------------------------------------------------ after an error
 

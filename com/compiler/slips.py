@@ -127,8 +127,8 @@ _WANTED = {
 
 _TEXTS = {
     "SEMICOLON": ";", "COMMA": "a comma", "RPAR": ")", "RBRACE": "}", "COLON": ":", "LBRACE": "{", "LPAR": "(",
-    "EQUAL": "=", "RSQB": "]", "PLACE": "$step", "STRING": "a text in single quotes", "NUMBER": "a number", "NAME": "a name",
-    "$END": "the end",
+    "EQUAL": "=", "RSQB": "]", "PLACE": "$step", "STRING": "a text in single quotes", "NUMBER": "a number",
+    "NAME": "a name", "$END": "the end",
 }  # fmt: skip
 _QUIET = frozenset({
     "QNAME", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "DIV", "CONCAT", "LESSTHAN", "MORETHAN", "DOT", "LSQB",
