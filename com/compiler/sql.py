@@ -368,16 +368,8 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
     def paren(_: Generator, node: Any) -> str:
         return f"({sql(node.args['this'])})"
 
-    def table_(_: Generator, node: Any) -> str:
-        args = node.args
-        text_, as_, joins = sql(args["this"]), args.get("alias"), args.get("joins")
-        if as_ is not None:
-            text_ = f"{text_} AS {name_(as_.args['this'])}"
-        return text_ + "".join(map(sql, joins)) if joins else text_
-
-    def subquery(self: Generator, node: Any) -> str:
-        args = node.args
-        text_, as_, joins = f"({sql(args['this'])})", args.get("alias"), args.get("joins")
+    def named(node: Any, text_: str) -> str:
+        as_, joins = node.args.get("alias"), node.args.get("joins")
         if as_ is not None:
             text_ = f"{text_} AS {name_(as_.args['this'])}"
         return text_ + "".join(map(sql, joins)) if joins else text_
@@ -400,9 +392,6 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
         parts += self.offset_limit_modifiers(node, False, args.get("limit"))
         return "".join(parts)
 
-    def where(_: Generator, node: Any) -> str:
-        return f" WHERE {sql(node.args['this'])}"
-
     signs = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "+": exp.Add}
     signs |= {"-": exp.Sub, "*": exp.Mul, "/": exp.Div, "%": exp.Mod, "||": exp.DPipe, "AND": exp.And, "OR": exp.Or}
     return {
@@ -414,10 +403,10 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
         exp.Cast: cast,
         exp.Placeholder: placeholder,
         exp.Paren: paren,
-        exp.Table: table_,
-        exp.Subquery: subquery,
+        exp.Table: lambda _, node: named(node, sql(node.args["this"])),
+        exp.Subquery: lambda _, node: named(node, f"({sql(node.args['this'])})"),
         exp.Select: select_,
-        exp.Where: where,
+        exp.Where: lambda _, node: f" WHERE {sql(node.args['this'])}",
         Written: lambda _, node: node.args["this"],
     }
 
