@@ -821,3 +821,11 @@ def test_one_statement_has_few_parameters(shop: Shop) -> None:
     [statement] = [n for n in walk(made) if isinstance(n, plan.Statement)]
     assert [name for name, _ in statement.binds] == ["p1"]
     assert sqlite3.complete_statement(statement.sql + ";")
+
+
+def test_a_wide_table_keeps_its_images() -> None:
+    columns = ", ".join(f"c{i} int" for i in range(150))
+    shop = Shop(f"create table wide (id int primary key generated always as identity, {columns});")
+    shop.run("program p; step s: insert into wide (c0, c149) values (1, 2);")
+    shop.run("program p; step s: update wide set c77 = c0 + c149 where id = 1;")
+    assert shop.ask("select id, c0, c77, c149 from wide") == [(1, 1, 3, 2)]
