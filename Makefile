@@ -19,7 +19,9 @@ $(READY): requirements.lock pyproject.toml hatch_build.py
 	@test -n "$(PYTHON)" || { echo "com needs Python 3.11 or newer"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing what com needs into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--require-hashes --requirement requirements.lock
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

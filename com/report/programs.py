@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from typing import Any, assert_never
 
 from com import plan
@@ -30,7 +31,7 @@ def _parameter(parameter: Parameter) -> str:
             text = f"{parameter.name} {parameter.type}[]"
         case _:
             text = f"{parameter.name} {parameter.type}"
-    return text + (" = …" if parameter.default is not None else "")
+    return text + (f" = {binding_text(parameter.default)}" if parameter.default is not None else "")
 
 
 def program_lines(program: ir.Program) -> Iterator[Line]:
@@ -177,7 +178,8 @@ def binding_text(binding: plan.Binding) -> str:
     """Where a bound value comes from, in com's own words."""
     match binding:
         case plan.Constant():
-            return repr(binding.value) if isinstance(binding.value, str) else value_text(binding.value)
+            quoted = isinstance(binding.value, str | date)
+            return "'" + str(binding.value).replace("'", "''") + "'" if quoted else value_text(binding.value)
         case plan.Scalar():
             return f"${binding.ref.name}" + (f".{binding.column}" if binding.column else "")
         case plan.Many():
