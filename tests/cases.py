@@ -26,7 +26,7 @@ Asking for rows, answer, changes, fails, journal or replay runs the program, onc
 A block with a file name is also
 written to the case's folder, where ```console blocks run: lines that begin with `$ ` are commands, the rest what they
 print. `json` and `toml`
-blocks are written as they are; `python` blocks are run there too. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
+blocks are written as they are; `python` blocks are run there too, `sh` blocks only looked at. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from pathlib import Path
 from shlex import split
 from typing import Any
 
+import click
 from click.testing import CliRunner
 
 from com import report
@@ -350,6 +351,18 @@ class Case:
             printed = self.shell(command.replace("\\\n", " "))
             actual += f"$ {command}\n" + (expected if matches(expected.strip("\n"), printed.strip("\n")) else printed)
         self.expect(block, actual)
+
+    def on_sh(self, block: Block) -> None:
+        """Commands that are only shown: com must know their words and options, make their targets."""
+        targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+        for line in block.body.replace("\\\n", " ").splitlines():
+            words = split(line, comments=True)
+            if words[:1] == ["make"]:
+                assert set(words[1:]) <= targets, f"{self.at(block)}: {line}"
+            elif words[:1] == ["com"]:
+                command = cli.get_command(click.Context(cli), words[1])
+                assert command is not None, f"{self.at(block)}: {line}"
+                command.make_context(words[1], words[2:])
 
     def shell(self, command: str) -> str:
         """What a command prints: a `com` command in this process, any other by bash."""
