@@ -20,13 +20,12 @@ What is expected, always of the program last given:
     journal           the run's steps: path, kind, rows
     replay            what replaying the run prints
 
-The clock of every run is 2024-05-06 07:08:09.
+Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx. The clock
+of every run is 2024-05-06 07:08:09.
 
-Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx.
-A block with a file name is also
-written to the case's folder, where ```console blocks run: lines that begin with `$ ` are commands, the rest what they
-print. `json` and `toml`
-blocks are written as they are; `python` blocks are run there too, `sh` blocks only looked at. In what is expected of a console `…` stands for anything on a line, and alone on a line for any lines.
+A block with a file's name is also written to the case's folder. There ```console blocks run: lines that begin with `$ `
+are commands, the rest what they print; in it `…` stands for anything on a line, and alone on a line for any lines.
+`python` blocks without a file's name are run there too; `sh` blocks are only looked at.
 """
 
 from __future__ import annotations
