@@ -128,6 +128,8 @@ class Builder:
         said = ""
         at = 1
         for region in _REGION.finditer(raw, 1, len(raw) - 1):
+            if region.start() < at:
+                continue
             said += raw[at : region.start()]
             at = region.end()
             words = region[0]
@@ -137,7 +139,9 @@ class Builder:
             elif words == "}":
                 self.report(messages.BadTemplate("a } in a text closes no {"), place, Edit(place, "}}"))
             elif words == "{":
-                self.report(*self._bad_region(raw, region.start(), start))
+                message, place = self._bad_region(raw, region.start(), start)
+                self.report(message, place)
+                at = place.end - start
             elif not words[1:-1].strip():
                 self.report(messages.BadTemplate("{} holds nothing"), place)
             else:
