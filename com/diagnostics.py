@@ -857,6 +857,88 @@ class MaybeNoKey(Message):
     columns: str
 
 
+# what cannot be imported from SQL
+
+
+class NotSql(Message):
+    code = "CM410"
+    text = "this cannot be read as SQL of {dialect}: {said}"
+    label = "here"
+    help = "{instead}"
+    dialect: str
+    said: str
+    instead: str
+
+
+class NotImported(Message):
+    code = "CM411"
+    text = "{what} cannot be imported"
+    label = "com has nothing like it"
+    help = "{instead}"
+    what: str
+    instead: str
+
+
+class AnyRow(Message):
+    code = "CM412"
+    text = "{column} has many values in a group: {dialect} shows that of any row"
+    label = "neither grouped nor aggregated"
+    help = "group by {column} too, or write which is meant: min({column}), max({column}), …"
+    column: str
+    dialect: str
+
+
+class ComparedAs(Message):
+    code = "CM413"
+    severity = "warning"
+    text = "{left} and {right} are compared as {meant}, as {dialect} does"
+    label = "{left} and {right}"
+    help = "if another comparison is meant, write the cast"
+    left: str
+    right: str
+    meant: str
+    dialect: str
+
+
+class FirstRow(Message):
+    code = "CM414"
+    severity = "warning"
+    text = "this query may give many rows where one value stands: {what}"
+    label = "imported with limit 1"
+    help = "aggregate it (max, sum, …), or look it up by a whole key"
+    what: str
+
+
+class RowOfExtreme(Message):
+    code = "CM415"
+    severity = "warning"
+    text = "{column} is taken from the row that has the {which}, as {dialect} does"
+    label = "beside {which}"
+    help = "if many rows have it, com takes the first by key, and {dialect} any"
+    column: str
+    which: str
+    dialect: str
+
+
+class UntypedParameter(Message):
+    code = "CM416"
+    severity = "warning"
+    text = "nothing says what type parameter {name} has: text is assumed"
+    label = "of which type?"
+    help = "write its type in the header of the program{more}"
+    name: str
+    more: str
+
+
+class ReadAsNumber(Message):
+    code = "CM417"
+    severity = "warning"
+    text = "a text is used as a number: {dialect} reads what is no number as its first digits or 0, and com fails"
+    label = "text, where a number is wanted"
+    help = "give the column a type of numbers, or leave out such rows"
+    dialect: str
+
+
 # ---------------------------------------------------------------- CM5xx execution
 
 

@@ -34,6 +34,13 @@ def check(
     return (None if has_errors(found) else made), found
 
 
+def check_types(program: syntax.Program, schema: Schema) -> tuple[dict[Span, ir.Expr], list[Diagnostic]]:
+    """What each expression was found to be, by its span, and every diagnostic: for who makes a program out of parts."""
+    checker = _Noting(schema, {})
+    checker.program(program, "main")
+    return checker.noted, sorted(checker.diagnostics, key=lambda d: (d.span.start, d.span.end))
+
+
 def check_condition(node: syntax.Expr, schema: Schema, table: str) -> tuple[ir.Expr | None, list[Diagnostic]]:
     """A check constraint of a table."""
     return _alone(node, schema, table, None)
@@ -479,3 +486,16 @@ def _title(lines: tuple[str, ...]) -> str:
 
 def _count(number: int) -> str:
     return f"{number} argument{'' if number == 1 else 's'}"
+
+
+class _Noting(_Checker):
+    """A checker that keeps what it finds each expression to be."""
+
+    def __init__(self, schema: Schema, calls: Mapping[str, Signature]) -> None:
+        super().__init__(schema, calls)
+        self.noted: dict[Span, ir.Expr] = {}
+
+    def expr(self, node: syntax.Expr, env: Env) -> ir.Expr:
+        made = super().expr(node, env)
+        self.noted[node.span] = made
+        return made
