@@ -25,6 +25,9 @@ Place = tuple[str, str]
 POSITION = "com_n"
 """The pseudo-column that numbers a step's rows."""
 
+_KEEPING = {("int", "text"), ("int", "decimal"), ("date", "text"), ("date", "timestamp"), ("bool", "text"), ("bool", "int")}
+"""Casts of which no two values give the same."""
+
 
 class Fact(Node):
     """The values of `given` columns leave just one value for `then`."""
@@ -329,8 +332,9 @@ class _Select:
                 self._learn(arg, join, among)
         if not (isinstance(condition, ir.Apply) and condition.name == "="):
             return
-        for mine, other in (condition.args, condition.args[::-1]):
-            if not isinstance(mine, ir.Column) or not any(s.alias == mine.alias for s in self.env.seen):
+        for side, other in (condition.args, condition.args[::-1]):
+            mine = _told_apart(side)
+            if mine is None or not any(s.alias == mine.alias for s in self.env.seen):
                 continue
             given = frozenset(p for p in self._places(other))
             if any(alias == mine.alias for alias, _ in given):
@@ -580,6 +584,13 @@ class _Select:
 def counted(number: int, noun: str) -> str:
     """`1 column`, `2 columns`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _told_apart(side: ir.Expr) -> ir.Column | None:
+    """The column that an expression is, or is a cast of which makes no two values one."""
+    if isinstance(side, ir.Cast) and (side.operand.type.kind, side.type.kind) in _KEEPING:
+        side = side.operand
+    return side if isinstance(side, ir.Column) else None
 
 
 def _inside(made: Node) -> list[ir.Aggregate]:
