@@ -893,11 +893,12 @@ class ComparedAs(Message):
     severity = "warning"
     text = "{left} and {right} are compared as {meant}, as {dialect} does"
     label = "{left} and {right}"
-    help = "if another comparison is meant, write the cast"
+    help = "{caution}; if another comparison is meant, write the cast"
     left: str
     right: str
     meant: str
     dialect: str
+    caution: str
 
 
 class FirstRow(Message):
@@ -933,10 +934,19 @@ class UntypedParameter(Message):
 class ReadAsNumber(Message):
     code = "CM417"
     severity = "warning"
-    text = "a text is used as a number: {dialect} reads what is no number as its first digits or 0, and com fails"
+    text = "a text is used as a number: what does not begin as one counts as 0, as in {dialect}"
     label = "text, where a number is wanted"
-    help = "give the column a type of numbers, or leave out such rows"
+    help = "a text that begins as a number and is none fails the run; give the column a type of numbers"
     dialect: str
+
+
+class ReadAsYear(Message):
+    code = "CM418"
+    severity = "warning"
+    text = "a {found} is used as a number: its year, as in SQLite"
+    label = "{found}, where a number is wanted"
+    help = "write what is meant: year(d), date_diff('day', from, to)"
+    found: str
 
 
 # ---------------------------------------------------------------- CM5xx execution

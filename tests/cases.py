@@ -12,7 +12,7 @@ What is expected, always of the program last given:
 
     report            the messages as `com check` prints them
     effects           what `com check` prints of a program that checks
-    sql ENGINE [all]  the plan's statements; `all`: with those that keep row images
+    sql ENGINE [all]  the plan's statements; `all`: with those that keep row images (with a file's name, it is written)
     rows              the outcome's rows, as `com run` prints them
     answer            the outcome's sentence
     changes           the rows changed; a dry run is made first, and must foretell the same
@@ -267,6 +267,8 @@ class Case:
         self.expect(block, report.plain(report.program_lines(self.program)))
 
     def on_sql(self, block: Block) -> None:
+        if block.file:
+            return self.write(block)
         engine, *rest = block.words[1:]
         assert self.source is not None and self.schema is not None
         made, found = compile_program(self.source, self.schema, engine, registered())

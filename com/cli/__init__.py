@@ -27,7 +27,7 @@ from com.settings import setting
 from com.source import Source
 
 BUG = 70
-ORDER = ["check", "fix", "fmt", "compile", "init", "schema", "run", "log", "show", "replay", "verify"]
+ORDER = ["check", "fix", "fmt", "compile", "import", "init", "schema", "run", "log", "show", "replay", "verify"]
 
 
 class Front(click.Group):
@@ -35,11 +35,13 @@ class Front(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
-            import_module("com.cli.runs")  # it loads SQLAlchemy, which a check need not wait for
+            # they load sqlglot and SQLAlchemy, which a check need not wait for
+            import_module("com.cli.imports" if cmd_name == "import" else "com.cli.runs")
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         import_module("com.cli.runs")
+        import_module("com.cli.imports")
         return ORDER
 
     def invoke(self, ctx: click.Context) -> Any:

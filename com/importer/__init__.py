@@ -51,7 +51,7 @@ def import_query(
         for parameter, span in translation.parameters.items():
             found.append(Diagnostic(messages.UntypedParameter(parameter, more), span))
     else:
-        program, told = Mender(places, known, schema, translation.whole).mend(program)
+        program, told = Mender(places, known, schema, translation.by_type).mend(program)
         found = _sorted([*found, *told])
         if has_errors(found):
             return None, found

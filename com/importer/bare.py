@@ -23,7 +23,10 @@ def row_of_extreme(query: syntax.Query, select: syntax.Select, places: Places) -
     if not select.group:
         if any(c != extreme for c in calls):
             return None
-        plain = tuple(_put(i, extreme, extreme.args[0]) for i in items)
+        plain = tuple(
+            _put(n, extreme, extreme.args[0]) if extreme in _aggregates(i) else i
+            for i, n in zip(select.items, items, strict=True)
+        )
         key = syntax.OrderKey(extreme.args[0], which == "max", None, places.again(select.span))
         one = syntax.Number("1", places.again(select.span))
         return query.with_(body=select.with_(items=plain), order=(key,), limit=one), which

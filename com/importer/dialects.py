@@ -6,9 +6,10 @@ from com.node import Node
 
 
 class Dialect(Node):
-    """`title` as people write it. `folds`: like takes no notice of case. `loose`: a value of any type may meet any other
-    (`sqlite`, `mysql`: by whose rules), so a comparison of text with a number has a meaning. `any_row`: a column beside
-    group by is that of any row. `strings`: an unknown name in double quotes is a text."""
+    """`title` as people write it. `folds`: like takes no notice of case. `loose`: a value of any type may meet any
+    other, so a comparison of text with a number has a meaning; by whose rules, SQLite's or MySQL's. `any_row`: a column
+    beside group by is that of any row. `strings`: an unknown name in double quotes is a text. `cuts`: a cast to int
+    cuts off what is behind the point."""
 
     name: str
     title: str
@@ -16,16 +17,17 @@ class Dialect(Node):
     loose: str = ""
     any_row: bool = False
     strings: bool = False
+    cuts: bool = False
 
 
 _KNOWN = {
     d.name: d
     for d in (
-        Dialect("sqlite", "SQLite", folds=True, loose="sqlite", any_row=True, strings=True),
+        Dialect("sqlite", "SQLite", folds=True, loose="sqlite", any_row=True, strings=True, cuts=True),
         Dialect("mysql", "MySQL", folds=True, loose="mysql", any_row=True, strings=True),
         Dialect("mariadb", "MariaDB", folds=True, loose="mysql", any_row=True, strings=True),
         Dialect("postgres", "PostgreSQL"),
-        Dialect("tsql", "SQL Server", folds=True),
+        Dialect("tsql", "SQL Server", folds=True, cuts=True),
         Dialect("duckdb", "DuckDB"),
         Dialect("oracle", "Oracle"),
         Dialect("bigquery", "BigQuery"),

@@ -50,7 +50,8 @@ class Expressions:
         self.dialect = dialect
         self.diagnostics: list[Diagnostic] = []
         self.parameters: dict[str, Span] = {}
-        self.whole: set[Span] = set()
+        self.marks = 0  # question marks met
+        self.by_type: set[Span] = set()  # divisions and casts whose meaning hangs on types
         self.windows: list[dict[str, exp.Window]] = []
 
     # ------------------------------------------------------------ what others know
@@ -195,6 +196,8 @@ class Expressions:
         if not tree.table and not tree.this.args.get("quoted"):
             if word in ("current_date", "current_timestamp"):
                 return syntax.Placeholder("today" if word == "current_date" else "now", None, self.at(tree))
+            if word[:1] == "$":
+                return self._parameter(exp.Placeholder(this=word[1:]), self.places.of(tree))
             if word in ("rowid", "oid", "_rowid_", "rownum") and self.dialect.name in ("sqlite", "oracle"):
                 self.refuse(tree, word, "name a key of the table")
         table = tree.args.get("table")
@@ -227,7 +230,7 @@ class Expressions:
             op = "||"
         made = self.binary(op, self.expr(left), self.expr(right), tree)
         if op == "/" and tree.args.get("typed"):
-            self.whole.add(made.span)
+            self.by_type.add(made.span)
         return made
 
     def _quantified(self, op: str, tree: exp.Expr) -> syntax.Expr:
@@ -317,7 +320,7 @@ class Expressions:
 
     def _is(self, tree: exp.Is, negated: bool) -> syntax.Expr:
         operand, what = self.expr(tree.this), tree.expression
-        negated = negated != bool(tree.args.get("negate"))
+        negated ^= bool(tree.args.get("negate"))
         if isinstance(what, exp.Not):
             what, negated = what.this, not negated
         if isinstance(what, exp.Null):
@@ -327,10 +330,12 @@ class Expressions:
     def _between(self, tree: exp.Between, negated: bool) -> syntax.Expr:
         if tree.args.get("symmetric"):
             return self.refuse(tree, "between symmetric", "order the two bounds")
+        negated ^= bool(tree.args.get("negate"))
         low, high = self.expr(tree.args["low"]), self.expr(tree.args["high"])
         return syntax.Between(self.expr(tree.this), low, high, negated, self.at(tree))
 
     def _like(self, tree: exp.Expr, negated: bool) -> syntax.Expr:
+        negated ^= bool(tree.args.get("negate"))
         folds = isinstance(tree, exp.ILike) or self.dialect.folds
         pattern = tree.expression
         if isinstance(pattern, exp.Any | exp.All | exp.Tuple):
@@ -341,6 +346,7 @@ class Expressions:
 
     def _glob(self, tree: exp.Expr, negated: bool) -> syntax.Expr:
         """A glob of stars and question marks is a like that minds case."""
+        negated ^= bool(tree.args.get("negate"))
         pattern = tree.expression
         if not isinstance(pattern, exp.Literal) or re.search(r"[\[\]%_\\]", pattern.name):
             return self.refuse(tree, "this glob", "write like, or starts_with(x, part)")
@@ -350,6 +356,7 @@ class Expressions:
     def _in(self, tree: exp.In, negated: bool) -> syntax.Expr:
         if isinstance(tree.this, exp.Tuple):
             return self.refuse(tree, "a row of values", "write exists (select … where a = x and b = y)")
+        negated ^= bool(tree.args.get("negate"))
         operand = self.expr(tree.this)
         query = tree.args.get("query")
         if query is not None:
@@ -382,8 +389,8 @@ class Expressions:
         if type_ == "date" and isinstance(operand, exp.CurrentTimestamp):
             return syntax.Placeholder("today", None, self.at(tree))
         made = self.cast(self.expr(operand), type_, tree, numbers)
-        if type_ == "int" and self.dialect.name in ("sqlite", "tsql"):
-            self.whole.add(made.span)
+        if type_ in ("int", "float"):
+            self.by_type.add(made.span)
         return made
 
     def type_name(self, to: exp.DataType) -> tuple[str, tuple[int, ...]]:
@@ -397,7 +404,7 @@ class Expressions:
             return ("decimal", numbers) if len(numbers) == 2 else ("float", ())
         return type_, ()
 
-    def _parameter(self, tree: exp.Expr) -> syntax.Expr:
+    def _parameter(self, tree: exp.Expr, place: Span | None = None) -> syntax.Expr:
         inner = tree.this
         text = inner.name if isinstance(inner, exp.Expr) else str(inner or "")
         name = re.sub(r"\W", "_", text)
@@ -407,8 +414,20 @@ class Expressions:
             name = f"p{name}"
         if name.lower() in ("now", "today"):
             name += "_given"
-        self.parameters.setdefault(name, self.places.of(tree))
-        return syntax.Placeholder(name, None, self.at(tree))
+        place = place or self._placed(text, tree)
+        self.parameters.setdefault(name, place)
+        return syntax.Placeholder(name, None, self.places.number(place))
+
+    def _placed(self, name: str, tree: exp.Expr) -> Span:
+        """Where a parameter stands, which sqlglot does not say."""
+        text = re.escape(name)
+        if name:
+            found = re.search(rf"(:|@|\$){text}\b", self.places.text)
+        else:
+            marks = list(re.finditer(r"\?", re.sub(r"'[^']*'", lambda m: "'" * len(m[0]), self.places.text)))
+            found = marks[self.marks] if self.marks < len(marks) else None
+            self.marks += 1
+        return Span(found.start(), found.end()) if found else self.places.of(tree)
 
     # ------------------------------------------------------------ windows
 

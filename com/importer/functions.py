@@ -110,7 +110,10 @@ class Functions(Expressions):
 
     def extremes(self, tree: exp.Expr) -> syntax.Expr:
         name = "greatest" if isinstance(tree, exp.Greatest) else "least"
-        return self.call(name, tree, *self.all([tree.this, *tree.expressions]))
+        made = self.call(name, tree, *self.all([tree.this, *tree.expressions]))
+        if tree.args.get("ignore_nulls") is False:
+            self.by_type.add(made.span)
+        return made
 
     def round(self, tree: exp.Expr) -> syntax.Expr:
         digits = tree.args.get("decimals")
@@ -203,6 +206,10 @@ class Functions(Expressions):
 
     def _formatted(self, tree: exp.Expr, of: exp.Expr, form: str) -> syntax.Expr:
         known = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S", "%i": "%M", "%s": "%S"}
+        if form in ("%w", "%u"):
+            day: syntax.Expr = self.call("weekday", tree, self.time(_bare(of)))
+            day = self.binary("%", day, self.number(7, tree), tree) if form == "%w" else day
+            return self.cast(day, "text", tree)
         form = re.sub(r"%[FTis]", lambda m: known[m[0]], form)
         letters = re.findall(r"%(.?)", form)
         if not letters or any(letter not in FORMATS for letter in letters) or re.search(r"[A-Z]{2}", form):
@@ -302,7 +309,7 @@ class Functions(Expressions):
         if not isinstance(form, exp.Literal):
             return None
         if form.name in ("%w", "%u"):
-            day = self.call("weekday", tree, made)
+            day: syntax.Expr = self.call("weekday", tree, made)
             day = self.binary("%", day, self.number(7, tree), tree) if form.name == "%w" else day
             return self.cast(day, "text", tree)
         text = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S"}.get(form.name, form.name)

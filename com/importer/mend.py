@@ -25,13 +25,13 @@ _SECONDS = ("hour", "minute", "second")
 
 
 class Mender:
-    """One program being mended. `whole`: divisions that give an int of two ints."""
+    """One program being mended. `by_type`: divisions that give an int of two ints, and casts to numbers."""
 
-    def __init__(self, places: Places, dialect: Dialect, schema: Schema, whole: set[Span]) -> None:
+    def __init__(self, places: Places, dialect: Dialect, schema: Schema, by_type: set[Span]) -> None:
         self.places = places
         self.dialect = dialect
         self.schema = schema
-        self.whole = whole
+        self.by_type = by_type
         self.said: dict[tuple[Message, Span], Diagnostic] = {}
         self.typed: set[str] = set()
         self.noted: dict[Span, ir.Expr] = {}
@@ -53,7 +53,7 @@ class Mender:
             if not self.edits:
                 break
             program = self.tree.with_(self.edits)
-        if not has_errors(found):
+        if not has_errors(found) and not has_errors(list(self.said.values())):
             self._untyped(program)
         told_all = [self.places.told(self._told(d)) for d in found] + list(self.said.values())
         return program, sorted(told_all, key=lambda d: (d.span.start, d.span.end))
@@ -78,13 +78,29 @@ class Mender:
         again = self.places.again
         return syntax.Cast(node, syntax.TypeName(type_, (), again(node.span)), False, again(node.span))
 
+    def _call(self, name: str, *args: syntax.Expr) -> syntax.Function:
+        at = self.places.again(args[0].span)
+        return syntax.Function(syntax.Name(name, False, at), args, False, False, (), None, None, at)
+
+    def _number(self, node: syntax.Expr, type_: str = "float") -> syntax.Expr:
+        """A text as a number: 0 if it does not begin as one."""
+        self.say(messages.ReadAsNumber(self.dialect.title), node.span)
+        again = self.places.again
+
+        def test(op: str, sign: str) -> syntax.Binary:
+            return syntax.Binary(op, node, syntax.String(sign, again(node.span)), again(node.span))
+
+        other = syntax.Binary("or", test("<", "+"), test(">=", ":"), again(node.span))
+        zero = syntax.Number("0", again(node.span))
+        return syntax.Case(None, ((other, zero),), self.cast(node, type_), again(node.span))
+
     def _answer(self, told: Diagnostic) -> None:
         node = self.tree.nodes.get(told.span)
         match told.message:
             case messages.QuotedString() if self.dialect.strings and isinstance(node, syntax.ColumnName):
                 self.edits[node.span] = syntax.String(node.name.text, node.span)
-            case messages.TypeMismatch(operator=op) if node is not None:
-                self._mismatch(op, node)
+            case messages.TypeMismatch() if node is not None:
+                self._mismatch(node, told.span)
             case messages.BadLiteral(wanted=wanted) if isinstance(node, syntax.String):
                 self._bad_literal(node, wanted)
             case messages.WrongArgument(function=function, wanted=wanted) if node is not None:
@@ -100,7 +116,7 @@ class Mender:
             case messages.NotGrouped(column=column) if node is not None and self.dialect.any_row:
                 self.refused[told.span] = messages.AnyRow(column, self.dialect.title)
                 if self.dialect.loose == "sqlite":
-                    self._bare(node, column)
+                    self._bare(node, told.span, column)
 
     # ------------------------------------------------------------ parameters
 
@@ -133,7 +149,7 @@ class Mender:
 
     # ------------------------------------------------------------ comparisons and sums
 
-    def _mismatch(self, op: str, node: Node) -> None:
+    def _mismatch(self, node: Node, at: Span) -> None:
         match node:
             case syntax.Binary(op=op, left=left, right=right) if op in _COMPARISONS:
                 self._compared([left, right], op in _EQUALITIES, node.span)
@@ -152,9 +168,9 @@ class Mender:
             case syntax.Name():
                 self._using(node)
             case _:
-                parent = self.tree.parents.get(node.span)
+                parent = self.tree.parents.get(at)
                 if isinstance(parent, syntax.Case) and parent.operand is not None:
-                    self._compared([parent.operand, *(w for w, _ in parent.whens)], True, node.span)
+                    self._compared([parent.operand, *(w for w, _ in parent.whens)], True, at)
 
     def _summed(self, left: syntax.Expr, right: syntax.Expr) -> None:
         for side, other in ((left, right), (right, left)):
@@ -164,8 +180,7 @@ class Mender:
             if kind == "bool":
                 self.edits[side.span] = self.cast(side, "int")
             elif kind == "text" and self.dialect.loose:
-                self.say(messages.ReadAsNumber(self.dialect.title), side.span)
-                self.edits[side.span] = self.cast(side, "float")
+                self.edits[side.span] = self._number(side)
 
     def _using(self, name: syntax.Name) -> None:
         """`using` over columns of two types becomes `on`, if it joins the first two tables."""
@@ -226,18 +241,21 @@ class Mender:
 
     def _as_text(self, sides: list[syntax.Expr], at: Span) -> None:
         kinds = [str(self.type(s)) for s in sides]
-        self.say(messages.ComparedAs(kinds[0], kinds[-1], "texts", self.dialect.title), at)
+        caution = "a number or date meets its text: 5 is '5', and '05' another"
+        self.say(messages.ComparedAs(kinds[0], kinds[-1], "texts", self.dialect.title, caution), at)
         for side in sides:
             if self.type(side) != TEXT and self.type(side).kind not in ("null", "unknown"):
                 self.edits[side.span] = self.cast(side, "text")
 
     def _as_numbers(self, sides: list[syntax.Expr], at: Span) -> None:
         kinds = [str(self.type(s)) for s in sides]
-        self.say(messages.ComparedAs(kinds[0], kinds[-1], "numbers", self.dialect.title), at)
+        mysql = self.dialect.loose == "mysql"
+        if not mysql:
+            caution = "a text that is no number fails the run"
+            self.say(messages.ComparedAs(kinds[0], kinds[-1], "numbers", self.dialect.title, caution), at)
         for side in sides:
             if self.type(side) == TEXT and not isinstance(side, syntax.String):
-                self.say(messages.ReadAsNumber(self.dialect.title), side.span)
-                self.edits[side.span] = self.cast(side, "float")
+                self.edits[side.span] = self._number(side) if mysql else self.cast(side, "float")
 
     def _text_with_number(self, sides: list[syntax.Expr], equality: bool, at: Span) -> None:
         """SQLite compares as texts unless the number is a column's; then the text is read as a number if it is one, and
@@ -279,8 +297,10 @@ class Mender:
         if wanted == "a number" and found == BOOL:
             self.edits[node.span] = self.cast(node, "int")
         elif wanted == "a number" and found == TEXT and self.dialect.loose:
-            self.say(messages.ReadAsNumber(self.dialect.title), node.span)
-            self.edits[node.span] = self.cast(node, "float")
+            self.edits[node.span] = self._number(node)
+        elif wanted == "a number" and found.is_time and self.dialect.loose == "sqlite":
+            self.say(messages.ReadAsYear(str(found)), node.span)
+            self.edits[node.span] = self._call("year", node)
         elif wanted == "a text" and not found.is_unknown:
             self.edits[node.span] = self.cast(node, "text")
         elif wanted == "a date or timestamp" and found == TEXT and self.dialect.loose:
@@ -312,7 +332,7 @@ class Mender:
         elif type_ == TEXT and self.dialect.loose and not self.type(node).is_unknown:
             self.edits[node.span] = self.cast(node, "text")
 
-    def _bare(self, node: Node, column: str) -> None:
+    def _bare(self, node: Node, at: Span, column: str) -> None:
         select = self.tree.around(node, syntax.Select)
         query = self.tree.parents.get(select.span) if select is not None else None
         if isinstance(query, syntax.SetOperation) and select is not None:
@@ -322,7 +342,7 @@ class Mender:
         made = row_of_extreme(query, select, self.places)
         if made is not None:
             query_made, which = made
-            self.say(messages.RowOfExtreme(column, which, self.dialect.title), node.span)
+            self.say(messages.RowOfExtreme(column, which, self.dialect.title), at)
             self.edits[query.span] = query_made
 
     # ------------------------------------------------------------ what only types tell
@@ -330,34 +350,75 @@ class Mender:
     def _by_types(self) -> None:
         for node in walk(self.tree.program):
             match node:
-                case syntax.Binary(op="/", left=left, right=right, span=span) if span in self.whole:
+                case syntax.Binary(op="/", left=left, right=right, span=span) if span in self.by_type:
                     if self.type(left) == INT == self.type(right):
                         self.edits[span] = node.with_(op="div", span=self.places.again(span))
+                case syntax.Function(args=args, span=span) if span in self.by_type:
+                    self._null_wins(node, args)
                 case syntax.OrderKey(nulls_first=True, expr=expr, span=span):
-                    made = self.noted.get(expr.span)
+                    made = self.noted.get(self._ordered(node, expr).span)
                     if made is not None and not made.nullable:
                         self.edits[span] = node.with_(nulls_first=None)
+                case syntax.Cast(type=syntax.TypeName(name="text"), operand=operand, span=span):
+                    if self.type(operand) == TEXT:
+                        self.edits[span] = operand
                 case syntax.Cast(type=syntax.TypeName(name="int"), operand=operand, span=span):
-                    if span in self.whole and self.type(operand).kind in ("float", "decimal"):
+                    if span in self.by_type and self.type(operand).kind in ("float", "decimal") and self.dialect.cuts:
                         self.edits[span] = self._cut(node, operand)
+                    elif span in self.by_type and self.type(operand) == TEXT and self.dialect.loose:
+                        self.edits[span] = self._number(operand, "int")
+                case syntax.Cast(type=syntax.TypeName(name="float"), operand=operand, span=span):
+                    if span in self.by_type and self.type(operand) == TEXT and self.dialect.loose:
+                        self.edits[span] = self._number(operand)
                 case syntax.Binary(op=op, left=left, right=right) if op in _COMPARISONS:
                     for side, other in ((left, right), (right, left)):
                         if self._is_untyped(side) and self.type(other) == TEXT and not self._is_untyped(other):
                             assert isinstance(side, syntax.Placeholder)
                             self.typed.add(side.name)
+                        if self.dialect.loose == "sqlite" and isinstance(side, syntax.String):
+                            self._never(side, other, node.span)
+
+    def _null_wins(self, node: syntax.Function, args: tuple[syntax.Expr, ...]) -> None:
+        """The greatest of some values is null if one of them is; com leaves nulls out."""
+        again = self.places.again
+        loose = [a for a in args if (made := self.noted.get(a.span)) is not None and made.nullable]
+        test: syntax.Expr | None = None
+        for arg in loose:
+            one = syntax.IsNull(arg, False, again(node.span))
+            test = one if test is None else syntax.Binary("or", test, one, again(node.span))
+        if test is not None:
+            whens = ((test, syntax.Null(again(node.span))),)
+            self.edits[node.span] = syntax.Case(None, whens, node.with_(span=again(node.span)), again(node.span))
+
+    def _ordered(self, key: syntax.OrderKey, expr: syntax.Expr) -> syntax.Expr:
+        """What a key speaks of, if it is a column of the select by number or name."""
+        query = self.tree.parents.get(key.span)
+        if not isinstance(query, syntax.Query) or not isinstance(query.body, syntax.Select):
+            return expr
+        items = query.body.items
+        if isinstance(expr, syntax.Number) and all(isinstance(i, syntax.Item) for i in items):
+            at = int(expr.text) - 1 if expr.text.isdigit() else -1
+            item = items[at] if 0 <= at < len(items) else None
+            return item.expr if isinstance(item, syntax.Item) else expr
+        name = expr.name.text.lower() if isinstance(expr, syntax.ColumnName) and expr.table is None else None
+        for item in items:
+            if isinstance(item, syntax.Item) and item.alias is not None and item.alias.text.lower() == name:
+                return item.expr
+        return expr
+
+    def _never(self, text: syntax.String, other: syntax.Expr, at: Span) -> None:
+        """To SQLite a number that is computed is less than any text; com would read the text."""
+        if self.type(other).is_number and not _has_affinity(other) and not isinstance(other, syntax.Number):
+            what = f"a computed number compared with the text '{text.value}' (SQLite takes it for less, always)"
+            message = messages.NotImported(what, "write the number without quotes")
+            self.say(message, at)
 
     def _cut(self, node: syntax.Cast, operand: syntax.Expr) -> syntax.Expr:
         """A cast that cuts off what is behind the point."""
         again = self.places.again
-
-        def call(name: str, arg: syntax.Expr) -> syntax.Function:
-            at = again(node.span)
-            return syntax.Function(syntax.Name(name, False, at), (arg,), False, False, (), None, None, at)
-
-        floor = call("floor", call("abs", operand))
-        return node.with_(
-            operand=syntax.Binary("*", call("sign", operand), floor, again(node.span)), span=again(node.span)
-        )
+        floor = self._call("floor", self._call("abs", operand))
+        cut = syntax.Binary("*", self._call("sign", operand), floor, again(node.span))
+        return node.with_(operand=cut, span=again(node.span))
 
 
 def _has_affinity(node: syntax.Expr) -> bool:

@@ -147,7 +147,7 @@ class Queries(Functions):
             count = limit.expression
             if isinstance(count, exp.Neg):
                 made = None  # SQLite: no limit
-            elif not (isinstance(count, exp.Null | exp.Column) and count.name.lower() in ("", "all")):
+            elif not (isinstance(count, exp.Null | exp.Column | exp.Var) and count.name.lower() in ("", "all")):
                 made = self.expr(count)
         start = self.expr(offset.expression) if offset is not None else None
         return made, start

@@ -17,6 +17,24 @@ _WORDS = {
     "truncatetable": "write delete from t where true",
 }
 
+_PARTS = frozenset([
+    "action", "alias", "all", "alternative", "big_int", "by_name", "casts_non_integer_decimals", "catalog",
+    "clamp_position", "cluster", "coalesce", "columns", "conflict", "conflict_keys", "connect", "constraint",
+    "count", "cube", "date_part_boundary", "db", "decimals", "default", "default_date", "delimiter", "desc",
+    "direction", "distinct", "distribute", "duplicate", "end", "end_side", "except_", "exclude", "expression",
+    "expressions", "false", "field", "fields", "fill_pattern", "format", "from_", "group", "grouping_sets",
+    "having", "high", "hint", "hints", "ifs", "ignore", "ignore_nulls", "is_function", "is_left", "is_null",
+    "is_nvl", "is_string", "joins", "json_subtype", "kind", "laterals", "length", "limit", "limit_options", "locks",
+    "low", "match", "materialized", "method", "negate", "nulls_first", "occurrence", "offset", "on",
+    "only_json_types", "order", "over", "overwrite", "partition_by", "percent", "pivot_column_naming", "pivots",
+    "position", "qualify", "query", "quoted", "recursive", "replace", "replacement", "returning", "rollup", "rows",
+    "safe", "sample", "scalar_only", "separator", "side", "spec", "start", "start_side", "stored", "style",
+    "substr", "symmetric", "sysdate", "table", "tables", "this", "to", "totals", "true", "typed", "unit", "unnest",
+    "using", "version", "where", "windows", "with_", "with_ties",
+])  # fmt: skip
+"""The parts of sqlglot's trees that the translation looks at, or may leave out."""
+_NEGATED = (exp.Like, exp.ILike, exp.Is, exp.In, exp.Between, exp.Glob)
+
 
 class Statements(Queries):
     """The part of the translation that knows statements."""
@@ -47,7 +65,18 @@ class Statements(Queries):
             syntax.Name(name, False, self.places.number(place)), type_, None, self.places.number(place)
         )
 
+    def _overlooked(self, tree: exp.Expr) -> None:
+        """Tells what would be left out silently: parts that the translation does not know."""
+        for node in tree.walk():
+            for part, value in node.args.items():
+                known = part in _PARTS and (part != "negate" or isinstance(node, _NEGATED))
+                if value and not known and not isinstance(node, exp.DataType | exp.Identifier):
+                    self.refuse(node, f"{part.strip('_').replace('_', ' ')} ({type(node).__name__.lower()})")
+
     def _statement(self, tree: exp.Expr) -> syntax.Operation | None:
+        match tree:
+            case exp.Insert() | exp.Update() | exp.Delete() | exp.Query():
+                self._overlooked(tree)
         match tree:
             case exp.Insert():
                 return self._insert(tree)
@@ -60,6 +89,9 @@ class Statements(Queries):
         word = type(tree).__name__.lower()
         if isinstance(tree, exp.Command):
             word = str(tree.this).lower()
+        if not isinstance(tree, exp.Command | exp.DDL | exp.Merge | exp.Drop | exp.Alter | exp.TruncateTable):
+            self.refuse(tree, "what is no statement", "write select …, insert …, update … or delete …")
+            return None
         self.refuse(tree, word, _WORDS.get(word, "a program holds select, insert, update and delete"))
         return None
 
@@ -73,15 +105,20 @@ class Statements(Queries):
             columns = tuple(self.name(c) for c in target.expressions)
             target = target.this
         name = self.name(target.this)
-        if tree.args.get("alternative") or tree.args.get("overwrite") or tree.args.get("ignore"):
-            word = str(tree.args.get("alternative") or ("overwrite" if tree.args.get("overwrite") else "ignore"))
-            self.refuse(tree, f"insert {word.lower()}", "write on conflict (key) do nothing, or do update set …")
+        word = str(tree.args.get("alternative") or ("overwrite" if tree.args.get("overwrite") else "")).lower()
+        word = "ignore" if tree.args.get("ignore") else word
+        known = self.known(target.name)
+        ignored: syntax.Conflict | None = None
+        if word == "ignore" and known is not None and len(known.keys) == 1:
+            key = tuple(self.named(c, target) for c in known.keys[0])
+            ignored = syntax.Conflict(key, (), self.at(tree))
+        elif word:
+            self.refuse(tree, f"insert {word}", "write on conflict (key) do nothing, or do update set …")
         if not columns:
-            table = self.known(target.name)
-            if table is None:
+            if known is None:
                 self.refuse(target, "insert without its columns", "write insert into t (column, …)")
             else:
-                columns = tuple(self.named(c.name, target) for c in table.columns)
+                columns = tuple(self.named(c.name, target) for c in known.columns)
         source = tree.expression
         made: syntax.Values | syntax.Query
         if isinstance(source, exp.Values):
@@ -92,7 +129,7 @@ class Statements(Queries):
         else:
             self.refuse(tree, "insert of default values", "write the values")
             return None
-        conflict = self._conflict(tree.args.get("conflict"))
+        conflict = self._conflict(tree.args.get("conflict")) or ignored
         return syntax.Insert(name, columns, made, conflict, self._returning(tree), self.at(tree))
 
     def _conflict(self, tree: exp.Expr | None) -> syntax.Conflict | None:
