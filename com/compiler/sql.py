@@ -465,8 +465,13 @@ class Sql:
     def aggregate(self, name: str, args: Sequence[Tree], distinct: bool = False) -> Tree:
         return call(name, exp.Distinct(expressions=list(args))) if distinct else call(name, *args)
 
-    def picked(self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None) -> Tree:
-        return select([alias(tree, as_) for tree, as_ in columns], source, limit=limit)
+    def picked(
+        self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None, behind: str = ""
+    ) -> Tree:
+        picked = [alias(tree, as_) for tree, as_ in columns]
+        if behind:
+            return select(picked, table(behind), limit=limit, joins=[exp.Join(this=source, kind="CROSS")])
+        return select(picked, source, limit=limit)
 
     def calling(self, function: str, args: Sequence[Tree], alias: str) -> Tree:
         return exp.Table(this=call(function, *args), alias=exp.TableAlias(this=name(alias)))

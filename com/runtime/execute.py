@@ -251,7 +251,7 @@ class Execution:
 
     def _took_ids(self, table: str, count: int) -> None:
         if count:
-            self.last_ids[table] = max(self._last_id(table) + count, self._greatest_id(table))
+            self.last_ids[table] = max(self._last_id(table), self._greatest_id(table))
 
     # ------------------------------------------------------------ loops, branches, the end
 

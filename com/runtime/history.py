@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, overload
 
-from com.node import Node
 from com.plan import Field
 from com.runtime.canon import at_scale, canonical, hash_json
 from com.runtime.engines import EngineError, Link
@@ -15,14 +14,37 @@ from com.runtime.outcome import Change
 from com.schema import UNKNOWN, Column, Schema, Table, Type
 from com.values import read_value
 
-_decode = json.JSONDecoder(parse_float=Decimal).decode
+_scan = json.JSONDecoder(parse_float=Decimal).scan_once
 
 
-class Image(Node):
-    """A row of com_change, typed: which step changed which row, from what to what."""
+def _decode(text: str) -> Any:
+    """The data of an image's JSON, which has no blanks around it."""
+    return _scan(text, 0)[0]
 
-    step: int
-    change: Change
+
+class Image:
+    """A row of com_change: which step changed which row, from what to what. Its texts are read when they are needed."""
+
+    __slots__ = ("step", "reader", "key", "before", "after")
+
+    def __init__(self, step: int, reader: _Reader, key: str, before: str | None, after: str | None) -> None:
+        self.step = step
+        self.reader = reader
+        self.key = key
+        self.before = before
+        self.after = after
+
+    @property
+    def change(self) -> Change:
+        """The image as typed values."""
+        reader = self.reader
+        return Change(reader.name, reader.key(self.key), reader.row(self.before), reader.row(self.after))
+
+    def canonical(self) -> list[Any]:
+        """The image as canonical JSON data: table, key, row before, row after."""
+        reader = self.reader
+        key = reader.plain_key(self.key)
+        return [reader.name, key, reader.plain_row(self.before), reader.plain_row(self.after)]
 
 
 def read_images(link: Link, schema: Schema, run: int) -> list[Image]:
@@ -34,16 +56,24 @@ def read_images(link: Link, schema: Schema, run: int) -> list[Image]:
         reader = readers.get(name)
         if reader is None:
             reader = readers[name] = _Reader(schema.table(name), name)
-        images.append(Image(step, Change(name, reader.key(key), reader.row(before), reader.row(after))))
+        images.append(Image(step, reader, key, before, after))
     return images
+
+
+Plain = Callable[[Any], Any]
+_HELD: dict[str, type] = {"int": int, "text": str, "date": str}
+"""The types whose values stand in an image as in canonical JSON."""
 
 
 class _Reader:
     """Reads the images of one table."""
 
     def __init__(self, table: Table | None, name: str) -> None:
+        self.name = name
         self.types = {c.name: c.type for c in table.columns} if table else {}
         self.keys = tuple(self.types[c] for c in table.primary_key) if table else ()
+        self.shapes = [(n, _HELD.get(t.kind, type(None)), _plain(t)) for n, t in self.types.items()]
+        self.key_shapes = [(_HELD.get(t.kind, type(None)), _plain(t)) for t in self.keys]
 
     def key(self, text: str) -> tuple[Any, ...]:
         values = _decode(text)
@@ -54,6 +84,43 @@ class _Reader:
         if text is None:
             return None
         return {name: _typed(value, self.types.get(name, UNKNOWN)) for name, value in _decode(text).items()}
+
+    def plain_key(self, text: str) -> list[Any]:
+        """A key as canonical JSON data."""
+        values: list[Any] = _decode(text)
+        if len(values) != len(self.key_shapes):
+            return [str(v) for v in values]
+        return [v if type(v) is held else plain(v) for v, (held, plain) in zip(values, self.key_shapes, strict=True)]
+
+    def plain_row(self, text: str | None) -> dict[str, Any] | None:
+        """A row as canonical JSON data."""
+        if text is None:
+            return None
+        row: dict[str, Any] = _decode(text)
+        for name, held, plain in self.shapes:
+            value = row.get(name)
+            if type(value) is not held and value is not None:
+                row[name] = plain(value)
+        return row
+
+
+def _plain(type_: Type) -> Plain:
+    """What makes canonical JSON data of an image's value."""
+
+    def plain(value: Any) -> Any:
+        return _loose(_typed(value, type_), type_)
+
+    if type_.kind == "decimal":
+        scale = type_.scale
+
+        def plain_decimal(value: Any) -> Any:
+            try:
+                return format(at_scale(Decimal(value), scale), "f")
+            except ArithmeticError:  # what the column's type forbids is shown as it stands
+                return str(value)
+
+        return plain_decimal
+    return bool if type_.kind == "bool" else plain
 
 
 def _typed(value: Any, type_: Type) -> Any:
@@ -70,7 +137,7 @@ def _typed(value: Any, type_: Type) -> Any:
                 return bool(value)
             case "bytes":
                 return bytes.fromhex(value)
-            case "date" | "timestamp" | "json":
+            case "date" | "timestamp" | "json" if isinstance(value, str):
                 return read_value(value, type_)
             case "text":
                 return value if isinstance(value, str) else str(value)
@@ -93,45 +160,6 @@ def _literal(text: Any) -> Any:
     return float(text) if {".", "e", "n"} & set(text.lower()) else int(text)
 
 
-def merge(images: Iterable[Image]) -> tuple[Change, ...]:
-    """One change a row, from the first image to the last; rows that are as they were are left out."""
-    rows: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-    for image in images:
-        change = image.change
-        at = (change.table, change.key)
-        first = rows[at][0] if at in rows else change.before
-        rows[at] = (first, change.after)
-    changes = [Change(at[0], at[1], before, after) for at, (before, after) in rows.items() if before != after]
-    return tuple(changes)
-
-
-def changes_json(schema: Schema, changes: Iterable[Change]) -> list[Any]:
-    """Changes as canonical JSON data."""
-    types: dict[str, dict[str, Type]] = {}
-    made = []
-    for change in changes:
-        table = schema.table(change.table)
-        if change.table not in types:
-            types[change.table] = {c.name: c.type for c in table.columns} if table else {}
-        known = types[change.table]
-        keys = [known[c] for c in table.primary_key] if table else []
-        if len(keys) != len(change.key):
-            keys = [UNKNOWN] * len(change.key)
-        made.append(
-            [
-                change.table,
-                [_loose(value, type_) for value, type_ in zip(change.key, keys, strict=True)],
-                _row_json(change.before, known),
-                _row_json(change.after, known),
-            ]
-        )
-    return made
-
-
-def _row_json(row: dict[str, Any] | None, types: dict[str, Type]) -> Any:
-    return row and {name: _loose(value, types.get(name, UNKNOWN)) for name, value in row.items()}
-
-
 def _loose(value: Any, type_: Type) -> Any:
     try:
         return canonical(value, type_)
@@ -139,12 +167,71 @@ def _loose(value: Any, type_: Type) -> Any:
         return str(value)
 
 
-def step_hashes(schema: Schema, images: Iterable[Image]) -> dict[int, str]:
+class Changes(Sequence[Change]):
+    """One change a row, from the first image to the last; rows that are as they were are left out. The changes are
+    made of the images when they are looked at."""
+
+    def __init__(self, images: Iterable[Image]) -> None:
+        rows: dict[tuple[str, str], Image] = {}
+        for image in images:
+            at = (image.reader.name, image.key)
+            first = rows.get(at)
+            if first is None:
+                rows[at] = image
+            else:
+                rows[at] = Image(first.step, first.reader, first.key, first.before, image.after)
+        self._images = [image for image in rows.values() if not _same(image)]
+        self._made: dict[int, Change] = {}
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        index = range(len(self))[index]
+        if index not in self._made:
+            self._made[index] = self._images[index].change
+        return self._made[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Changes | tuple):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(len(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def canonical(self) -> list[Any]:
+        """All changes as canonical JSON data."""
+        return [image.canonical() for image in self._images]
+
+
+def _same(image: Image) -> bool:
+    """True if the row is as it was: the engine may have written a value in another way."""
+    if image.before == image.after:
+        return True
+    if image.before is None or image.after is None:
+        return False
+    reader = image.reader
+    return reader.plain_row(image.before) == reader.plain_row(image.after)
+
+
+def step_hashes(images: Iterable[Image]) -> dict[int, str]:
     """Of each step that changed rows, the hash of its images."""
-    steps: dict[int, list[Change]] = {}
+    steps: dict[int, list[Any]] = {}
     for image in images:
-        steps.setdefault(image.step, []).append(image.change)
-    return {step: hash_json(changes_json(schema, changes)) for step, changes in steps.items()}
+        steps.setdefault(image.step, []).append(image.canonical())
+    return {step: hash_json(changes) for step, changes in steps.items()}
 
 
 # ---------------------------------------------------------------- undoing

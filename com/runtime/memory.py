@@ -280,7 +280,7 @@ class Memory:
             return []
 
         def changes_hash(run: int) -> str:
-            hashes = step_hashes(self.schema, read_images(self.link, self.schema, run))
+            hashes = step_hashes(read_images(self.link, self.schema, run))
             return hash_json([[s, hashes[s]] for s in sorted(hashes)])
 
         return journal.verify(self.link, changes_hash)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from com.diagnostics import Diagnostic, Error, Message
@@ -56,7 +57,7 @@ class Outcome(Node):
     rows: tuple[tuple[Any, ...], ...]
     fields: tuple[Field, ...]
     answer: str | None
-    changes: tuple[Change, ...]
+    changes: Sequence[Change]
     steps: tuple[StepRun, ...]
     run_id: int | None
     preview: str = ""

@@ -194,7 +194,7 @@ def _again(
             failed = RunError(explain(error, schema, None), NOWHERE)
         else:
             images = read_images(copy, schema, row.run) if done.written and row.history else []
-            hashes = step_hashes(schema, images)
+            hashes = step_hashes(images)
         finally:
             copy.rollback()
         break

@@ -20,9 +20,9 @@ from com.runtime.canon import hash_json, restore_rows, to_json, types_of
 from com.runtime.engines import EngineError, Link
 from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
 from com.runtime.failures import explain
-from com.runtime.history import Image, changes_json, merge, read_images, step_hashes
+from com.runtime.history import Changes, Image, read_images, step_hashes
 from com.runtime.journal import Head, RunRow, StepRow
-from com.runtime.outcome import Change, Outcome, RunError, StepRun
+from com.runtime.outcome import Outcome, RunError, StepRun
 from com.schema import Schema, dump_schema, parse_type
 from com.source import NOWHERE
 
@@ -148,16 +148,16 @@ def _made(registry: Registry, need: NeedCall, plan: Plan) -> list[tuple[Any, ...
         raise RunError(refusal.message, need.step.span, need.path, text=plan.text) from refusal.__cause__
 
 
-def preview_id(program: Program, given: dict[str, Any], schema: Schema, changes: tuple[Change, ...]) -> str:
+def preview_id(program: Program, given: dict[str, Any], changes: Changes) -> str:
     """What names a preview: the hash of the program, its parameters, the schema and the rows changed."""
-    return hash_json([program.program, given, program.schema, changes_json(schema, changes)])
+    return hash_json([program.program, given, program.schema, changes.canonical()])
 
 
 def _preview(done: Execution, images: list[Image], order: Order) -> Outcome:
-    program, changes = done.program, merge(images)
+    program, changes = done.program, Changes(images)
     rows, fields = rows_of(done)
-    steps = _steps(done, step_hashes(done.schema, images))
-    name = preview_id(program, order.given.json(program.plan), done.schema, changes)
+    steps = _steps(done, step_hashes(images))
+    name = preview_id(program, order.given.json(program.plan), changes)
     return Outcome(rows, fields, done.answer, changes, steps, None, name, tuple(done.statements or ()))
 
 
@@ -240,9 +240,9 @@ class _Attempts:
         done = execution(self.program, schema, self.order, self.calls, number, batches)
         done.go()
         images = read_images(link, schema, number) if done.written and order.history else []
-        changes = merge(images)
+        changes = Changes(images)
         if order.approve is not None:
-            found = preview_id(self.program, self.given, schema, changes)
+            found = preview_id(self.program, self.given, changes)
             if found != order.approve:
                 raise RunError(MustChange(order.approve, found), NOWHERE)
         outcome = self._write(done, head, number, images, changes)
@@ -320,11 +320,9 @@ class _Attempts:
         if program.digest not in kept:
             journal.keep(self.link, "com_blob", program.digest, to_json(dump(program.plan)))
 
-    def _write(
-        self, done: Execution, head: Head, number: int, images: list[Image], changes: tuple[Change, ...]
-    ) -> Outcome:
+    def _write(self, done: Execution, head: Head, number: int, images: list[Image], changes: Changes) -> Outcome:
         link, order = self.link, self.order
-        hashes = step_hashes(self.schema, images)
+        hashes = step_hashes(images)
         steps = _steps(done, hashes)
         rows, fields = rows_of(done)
         changed = hash_json([[s, hashes[s]] for s in sorted(hashes)]) if order.history else ""
@@ -485,7 +483,7 @@ def read_outcome(link: Link, schema: Schema, row: RunRow) -> Outcome:
         )
     fields = tuple(Field(name, parse_type(type_), nullable) for name, type_, nullable in data["fields"])
     rows = restore_rows(data["rows"], types_of(fields))
-    changes = merge(read_images(link, schema, row.run)) if row.written and row.history else ()
+    changes = Changes(read_images(link, schema, row.run) if row.written and row.history else ())
     steps = tuple(
         StepRun(s.step, s.path, s.kind, s.operation, s.inputs, s.result, s.count, s.changes, s.rows)
         for s in journal.read_steps(link, row.run)

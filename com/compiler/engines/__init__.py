@@ -64,8 +64,10 @@ class Writer(Protocol):
     def unsupported(self, what: str, instead: str) -> None:
         """Tells that the engine cannot express what stands here."""
 
-    def picked(self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None) -> Tree:
-        """A plain select of named columns from one source."""
+    def picked(
+        self, columns: Sequence[tuple[Tree, str]], source: Tree, limit: Tree | None = None, behind: str = ""
+    ) -> Tree:
+        """A plain select of named columns from one source; `behind`: a table of one row to cross join it with."""
 
     def calling(self, name: str, args: Sequence[Tree], alias: str) -> Tree:
         """A function that gives rows, as a source."""

@@ -426,7 +426,7 @@ def decoder(field: Field) -> Callable[[Any], Any]:
             raise bad(v) from None
 
     def read_json(v: Any) -> Any:
-        if v is None:
+        if v is None or type(v) is int or (isinstance(v, float) and math.isfinite(v)):
             return v
         try:
             return json.loads(v)
@@ -466,7 +466,7 @@ _NAMED = {
     **dict.fromkeys(("bool", "boolean"), BOOL),
     **dict.fromkeys(("datetime", "timestamp", "datetime2", "timestamp without time zone"), TIMESTAMP),
     **dict.fromkeys(("blob", "bytea", "binary", "varbinary", "tinyblob", "mediumblob", "longblob", "bytes"), BYTES),
-    **dict.fromkeys(("json", "jsonb"), JSON),
+    **dict.fromkeys(("json", "jsonb", "json text"), JSON),
     **dict.fromkeys(("int unsigned", "integer unsigned", "unsigned big int", "serial", "bigserial", "bit"), INT),
     "date": DATE,
 }
