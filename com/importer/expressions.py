@@ -235,6 +235,11 @@ class Expressions:
 
     def _quantified(self, op: str, tree: exp.Expr) -> syntax.Expr:
         side = tree.expression
+        inner = side.this
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, exp.Array) and (type(side), op) in ((exp.Any, "="), (exp.All, "<>")):
+            return syntax.InList(self.expr(tree.this), self.all(inner.expressions), op == "<>", self.at(tree))
         if isinstance(side, exp.Any) and op == "=" and isinstance(side.this, exp.Subquery | exp.Select):
             return syntax.InQuery(self.expr(tree.this), self.query(side.this), False, self.at(tree))
         if isinstance(side, exp.All) and op == "<>" and isinstance(side.this, exp.Subquery | exp.Select):

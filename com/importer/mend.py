@@ -14,7 +14,7 @@ from com.importer.bare import row_of_extreme
 from com.importer.dialects import Dialect
 from com.importer.places import Places
 from com.importer.tree import Tree
-from com.node import Node, walk
+from com.node import Node, rebuild, walk
 from com.schema import BOOL, DATE, FLOAT, INT, TEXT, TIMESTAMP, UNKNOWN, Schema, Type
 from com.source import Span
 
@@ -99,6 +99,8 @@ class Mender:
         match told.message:
             case messages.QuotedString() if self.dialect.strings and isinstance(node, syntax.ColumnName):
                 self.edits[node.span] = syntax.String(node.name.text, node.span)
+            case messages.UnknownColumn() if isinstance(node, syntax.ColumnName) and node.table is None:
+                self._alias(node)
             case messages.TypeMismatch() if node is not None:
                 self._mismatch(node, told.span)
             case messages.BadLiteral(wanted=wanted) if isinstance(node, syntax.String):
@@ -117,6 +119,23 @@ class Mender:
                 self.refused[told.span] = messages.AnyRow(column, self.dialect.title)
                 if self.dialect.loose == "sqlite":
                     self._bare(node, told.span, column)
+
+    def _alias(self, node: syntax.ColumnName) -> None:
+        """Where a dialect lets a column's alias stand, com wants what it stands for."""
+        select = self.tree.around(node, syntax.Select)
+        for item in select.items if select is not None else ():
+            if (
+                not isinstance(item, syntax.Item)
+                or item.alias is None
+                or item.alias.text.lower() != node.name.text.lower()
+            ):
+                continue
+            if all(n is not node for n in walk(item)):
+                self.edits[node.span] = rebuild(item.expr, self._again)
+
+    def _again(self, node: Node) -> Node:
+        span = getattr(node, "span", None)
+        return node.with_(span=self.places.again(span)) if span is not None else node
 
     # ------------------------------------------------------------ parameters
 

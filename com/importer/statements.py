@@ -69,14 +69,20 @@ class Statements(Queries):
         """Tells what would be left out silently: parts that the translation does not know."""
         for node in tree.walk():
             for part, value in node.args.items():
-                known = part in _PARTS and (part != "negate" or isinstance(node, _NEGATED))
-                if value and not known and not isinstance(node, exp.DataType | exp.Identifier):
+                if not value or (part in _PARTS and (part != "negate" or isinstance(node, _NEGATED))):
+                    continue
+                place = self.places.of(node)
+                told = any(d.span.start <= place.start and place.end <= d.span.end for d in self.diagnostics)
+                if not told and not isinstance(node, exp.DataType | exp.Identifier):
                     self.refuse(node, f"{part.strip('_').replace('_', ' ')} ({type(node).__name__.lower()})")
 
     def _statement(self, tree: exp.Expr) -> syntax.Operation | None:
-        match tree:
-            case exp.Insert() | exp.Update() | exp.Delete() | exp.Query():
-                self._overlooked(tree)
+        made = self._operation(tree)
+        if made is not None:
+            self._overlooked(tree)
+        return made
+
+    def _operation(self, tree: exp.Expr) -> syntax.Operation | None:
         match tree:
             case exp.Insert():
                 return self._insert(tree)
