@@ -18,11 +18,14 @@ from com.source import NOWHERE
 N = NOWHERE
 WORDS = ["a", "b", "name", "fruit_id", "Total", "größe", "date", "step", "rows", "current", "unbounded", "each", "key"]
 QUOTED = ["Free Meal Count (K-12)", "it is", 'a"b', "1st", "from", "Order", "ü b", "end"]
+ANY_WORDS = [*WORDS, *sorted(RESERVED)]
 OPERATORS = ["+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "and", "or"]
 TYPES = ["int", "text", "bool", "date", "timestamp", "float", "json", "bytes", "interval", "thing"]
 NUMBERS = ["0", "1", "42", "1.50", "007", "9223372036854775808", "0.1"]
 
 _sizes = st.integers(0, 99)
+_flags = st.booleans()
+_upto = [st.integers(0, most) for most in range(200)]
 _lines = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=20)
 _texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 
@@ -34,13 +37,13 @@ class Maker:
         self.draw, self.room = draw, room
 
     def one(self, choices: list[Any]) -> Any:
-        return self.draw(st.sampled_from(choices))
+        return choices[self.draw(_upto[len(choices) - 1])]
 
     def flag(self) -> bool:
-        return bool(self.draw(st.booleans()))
+        return bool(self.draw(_flags))
 
     def some(self, make: Callable[[], Any], least: int = 0, most: int = 3) -> tuple[Any, ...]:
-        return tuple(make() for _ in range(self.draw(st.integers(least, most))))
+        return tuple(make() for _ in range(least + self.draw(_upto[most - least])))
 
     def maybe(self, make: Callable[[], Any]) -> Any:
         return make() if self.flag() else None
@@ -54,7 +57,7 @@ class Maker:
         return self.kind(lambda: Name(self.one(WORDS), False, N), lambda: Name(self.one(QUOTED), True, N))  # type: ignore[no-any-return]
 
     def label(self) -> Name:
-        return Name(self.one([*WORDS, *sorted(RESERVED)]), False, N)
+        return Name(self.one(ANY_WORDS), False, N)
 
     def word(self) -> Name:
         return self.kind(self.name, self.label)  # type: ignore[no-any-return]
@@ -350,7 +353,7 @@ def expressions() -> Any:
 
 def programs() -> Any:
     """Programs, nearly always with a header."""
-    return _made(Maker.program, 20)
+    return _made(Maker.program, 14)
 
 
 def schemas() -> Any:

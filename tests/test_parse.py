@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from com.compiler import parse, syntax
 from com.compiler.parse import parse_expression, parse_program, parse_schema
@@ -21,10 +21,10 @@ from tests import strategies
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").rglob("*.com"))
-MANY = settings(
-    max_examples=int(500 * float(os.environ.get("COM_TEST_EXAMPLES", "1"))),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+_TIMES = float(os.environ.get("COM_EXAMPLES", "1"))
+MANY = settings(max_examples=int(500 * _TIMES), suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(max_examples=int(250 * _TIMES), suppress_health_check=[HealthCheck.too_slow])
+"""For trees, which take long to make."""
 
 
 def program(text: str) -> syntax.Program:
@@ -518,6 +518,9 @@ def test_what_is_allowed_is_read() -> None:
 
 @MANY
 @given(strategies.texts())
+@example("program p; step s: select `a\ud800`, $x\ud800, 1e\ud800 from 'a\ud800")
+@example("return")
+@example("answer '{")
 def test_any_text_gives_a_tree_or_messages(text: str) -> None:
     for read in (parse_program, parse_schema, parse_expression):
         tree, found = read(Source(text))
@@ -530,7 +533,7 @@ def test_any_text_gives_a_tree_or_messages(text: str) -> None:
             assert not found and again == tree
 
 
-@MANY
+@SOME
 @given(strategies.programs())
 def test_a_program_cut_short_gives_a_tree_or_messages(tree: syntax.Program) -> None:
     text = show(tree)

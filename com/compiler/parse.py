@@ -250,9 +250,20 @@ def _parse(source: Source, start: str) -> tuple[Any, tuple[syntax.Comment, ...],
     for bad in _UNSAFE.finditer(text):
         reading.builder.report(messages.UnknownCharacter(f"U+{ord(bad[0]):04X}", ""), Span(bad.start(), bad.end()))
     found = reading.builder.found
+    if _UNSAFE.search(text):
+        found = [_printable(diagnostic) for diagnostic in found]
     if has_errors(found):
         found.sort(key=lambda diagnostic: diagnostic.span.start)
     return tree, tuple(reading.comments.values()), found[:MAX_ERRORS]
+
+
+def _printable(diagnostic: Diagnostic) -> Diagnostic:
+    """The message without characters that cannot be printed."""
+    message = diagnostic.message
+    words = {
+        field: _UNSAFE.sub("?", value) for field in message._fields if isinstance(value := getattr(message, field), str)
+    }
+    return Diagnostic(message.with_(**words), diagnostic.span, diagnostic.notes)
 
 
 class _Reading:

@@ -446,8 +446,7 @@ class _Shower:
             case syntax.Interval():
                 return f"interval {_string(node.value)}"
             case syntax.ColumnName(table=None):
-                kept = node.name.quoted or node.name.text.lower() in ("unbounded", "current")
-                return _quote(node.name.text) if kept else _name(node.name)
+                return _quote(node.name.text) if node.name.quoted else _name(node.name)
             case syntax.ColumnName(table=syntax.Name() as table, name=name):
                 return f"{_name(table)}.{_word(name)}"
             case syntax.Placeholder():
@@ -533,7 +532,8 @@ _label = _word
 
 def _name(name: syntax.Name) -> str:
     """A name where a word of the language could stand too."""
-    plain = _PLAIN.fullmatch(name.text) and name.text.lower() not in RESERVED
+    word = name.text.lower()
+    plain = _PLAIN.fullmatch(word) and word not in RESERVED and word not in ("unbounded", "current")
     return name.text if plain else _quote(name.text)
 
 

@@ -12,7 +12,7 @@ from com.source import Span
 
 
 class Name(Node):
-    """An identifier as written; `quoted` if it stood in double quotes (the quotes are not in `text`), which means the same."""
+    """An identifier as written, without quotes; `quoted` if it stood in double quotes, which means the same."""
 
     _silent = frozenset({"span", "quoted"})
     text: str
