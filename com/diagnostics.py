@@ -536,7 +536,10 @@ class ListAsValue(Message):
     code = "CM307"
     text = "{place} is a list, not a value"
     label = "${name} may have many rows"
-    help = "write in {place} to test against all of them, for each x in ${name} {{ … }} to go through them, or {declared} if there can only be one row"
+    help = (
+        "write in {place} to test against all of them, for each x in ${name} {{ … }} to go through them,"
+        " or {declared} if there can only be one row"
+    )
     place: str
     name: str
     declared: str
@@ -565,7 +568,10 @@ class MaybeMissing(Message):
     code = "CM310"
     text = "{place} is null when step {name} finds no row, and {where} would hide that"
     label = "step {name} gives no row or one"
-    help = "say what is meant: step {name} -> one: … to fail without a row, assert exists ${name} else '…'; before this, or if exists ${name} {{ … }} around it"
+    help = (
+        "say what is meant: step {name} -> one: … to fail without a row, assert exists ${name} else '…'; before this,"
+        " or if exists ${name} {{ … }} around it"
+    )
     place: str
     name: str
     where: str

@@ -128,7 +128,9 @@ _LIST = (
     Function("avg", "aggregate", ("number",), _mean, "always"),
     Function("min", "aggregate", ("any",), _first, "always"),
     Function("max", "aggregate", ("any",), _first, "always"),
-    Function("string_agg", "aggregate", ("text", "text"), _always(TEXT), "always", shown="string_agg(x, ', ' order by y)"),
+    Function(
+        "string_agg", "aggregate", ("text", "text"), _always(TEXT), "always", shown="string_agg(x, ', ' order by y)"
+    ),
     Function("stddev", "aggregate", ("number",), _always(FLOAT), "always"),
     # windows
     Function("row_number", "window", (), _always(INT), "never"),

@@ -212,8 +212,9 @@ Operation = Read | Write | Call
 
 class Step(Node):
     """`card`: the number of rows that must be (one, maybe), or many when nothing needs to be checked; for writes it
-    counts the rows written, or given back by `on conflict do nothing returning`. `fields` describe the step's rows. `digest` names the operation without regard to the engine.
-    `needed` is false if nothing reads the step's rows. The span lies in the plan's text."""
+    counts the rows written, or given back by `on conflict do nothing returning`. `fields` describe the step's rows.
+    `needed` is false if nothing reads them. `digest` names the operation without regard to the engine. The span lies
+    in the plan's text."""
 
     ref: Ref
     title: str
@@ -294,7 +295,7 @@ class Plan(Node):
 # ---------------------------------------------------------------- the journal table that plans write to
 
 CHANGES = "com_change"
-"""Row images: (run, step, n, tbl, key, before, after), primary key (run, step, n). `n` counts the rows of a step from 1;
-`key` is a JSON array of the primary key's values, `before` and `after` JSON objects of all columns, null where there was
-or is no row. Values: ints and decimals as JSON numbers, floats as text of 17 digits, bools as 0 and 1, bytes as hexadecimal
-text, all else as text."""
+"""Row images: (run, step, n, tbl, key, before, after), primary key (run, step, n). `n` counts the rows of a step from
+1; `key` is a JSON array of the primary key's values, `before` and `after` JSON objects of all columns, null where there
+was or is no row. Values: ints and decimals as JSON numbers, floats as text of 17 digits, bools as 0 and 1, bytes as
+hexadecimal text, all else as text."""

@@ -28,7 +28,7 @@ FORMS = {
     "bool": "true or false",
     "date": "a date such as '2023-01-31'",
     "timestamp": "a timestamp such as '2023-01-31 17:30:00'",
-    "json": 'JSON such as \'{"a": 1}\'',
+    "json": "JSON such as '{\"a\": 1}'",
     "bytes": "hexadecimal digits",
     "interval": "a span such as '3 day' or '1 month'",
     "text": "a text without NUL",

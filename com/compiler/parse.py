@@ -530,7 +530,7 @@ class _Reading:
     def _skip(self, states: list[int], tokens: list[Token], first: int, at: int, schema: bool) -> int:
         """Past the statement that could not be read; into a block whose head could not."""
         depth = sum((token[0] == "LBRACE") - (token[0] == "RBRACE") for token in tokens[first:at])
-        block = tokens[first][0] in ("FOR", "IF", "ELSE")
+        block = tokens[first][0] in ("FOR", "IF", "ELSE", "PROGRAM")
         text = self.source.text
         while tokens[at][0] != "$END":
             kind = tokens[at][0]

@@ -25,7 +25,9 @@ Place = tuple[str, str]
 POSITION = "com_n"
 """The pseudo-column that numbers a step's rows."""
 
-_KEEPING = {("int", "text"), ("int", "decimal"), ("date", "text"), ("date", "timestamp"), ("bool", "text"), ("bool", "int")}
+_KEEPING = {
+    ("int", "text"), ("int", "decimal"), ("date", "text"), ("date", "timestamp"), ("bool", "text"), ("bool", "int"),
+}  # fmt: skip
 """Casts of which no two values give the same."""
 
 
@@ -569,7 +571,9 @@ class _Select:
         if isinstance(node, ir.Column):
             mine = any(s.alias == node.alias for s in self.env.seen)
             return [node] if mine and (node.alias, node.name) not in known else []
-        if isinstance(node, ir.Exists | ir.Scalar | ir.InQuery):
+        if isinstance(node, ir.InQuery):
+            return self._ungrouped(node.operand, known) + self._ungrouped(node.query, known)
+        if isinstance(node, ir.Exists | ir.Scalar | ir.Query):
             return [c for c in columns_in(node) if self._places(c) - known and not _shadowed(node, c.alias)]
         return [c for child in children(node) for c in self._ungrouped(child, known)]
 
@@ -596,6 +600,8 @@ def _told_apart(side: ir.Expr) -> ir.Column | None:
 def _inside(made: Node) -> list[ir.Aggregate]:
     if isinstance(made, ir.Aggregate):
         return [made]
+    if isinstance(made, ir.Select | ir.SetQuery):
+        return []  # a query of its own groups its own rows
     return [a for child in children(made) for a in _inside(child)]
 
 

@@ -594,8 +594,21 @@ def _spellings(t: Trouble) -> Said | None:
         name = '"' + t.word[1:-1].replace("''", "'").replace('"', '""') + '"'
         said = _said(messages.Respelled(_short(t.word), _short(name)), t.span, name)
         return said, (1, (("QNAME", name, t.begin, t.end),))
-    if t.head[0] == "PROGRAM" and t.lower == "default" and t.fits("EQUAL"):
-        return _said(messages.Respelled("default", "="), t.span, "="), (1, (t.new("EQUAL"),))
+    if t.head[0] == "PROGRAM":
+        if t.lower == "default" and t.fits("EQUAL"):
+            return _said(messages.Respelled("default", "="), t.span, "="), (1, (t.new("EQUAL"),))
+        if t.kind == "PLACE" and "parameter_name" in t.wanted and "." not in t.word:
+            said = _said(messages.Respelled(t.word, t.word[1:]), t.span, t.word[1:])
+            return said, (1, (("NAME", t.word[1:], t.begin, t.end),))
+        if t.kind == "COLON" and "parameter_type" in t.wanted:
+            said = _said(messages.Unexpected(":", "a type", "leave the colon out"), t.span, "")
+            return said, (1, ())
+        if t.kind == "LBRACE":
+            return _odd(t, ";", "write ; behind the header: what follows stands without braces")
+    if t.lower == "value" and t.fits("VALUES"):
+        return _said(messages.Respelled(t.word, "values"), t.span, "values"), (1, (t.new("VALUES"),))
+    if t.before[1].lower() == "interval" and t.kind == "NUMBER":
+        return _odd(t, "a text in quotes", f"write interval '{t.word} {t.after[1]}'")
     point = t.kind in ("PLACE", "STRING", "TIMESTAMP", "DATE")
     if point and t.before[1].lower() == "of" and t.at > 1 and t.tokens[t.at - 2][0] == "AS":
         return _said(messages.NotYet("as of", "read the table as it is now"), Span(t.tokens[t.at - 2][2], t.end)), None
@@ -689,12 +702,16 @@ def _expected(t: Trouble) -> str:
     could = {kind: _TEXTS.get(kind, text) for kind, text in t.kinds if kind not in _QUIET and t.fits(kind)}
     if len(could) > 1:
         could.pop("NAME", None)
+    if t.fits("PLUS") and could.keys() - _OPERATORS:
+        could = {kind: text for kind, text in could.items() if kind not in _OPERATORS and kind[:2] != "__"}
     told = [could.pop(kind) for kind in _FIRST if kind in could] + sorted(could.values())
     if len(told) > 7:
         told = [*told[:6], "…"]
     return " or ".join(filter(None, (", ".join(told[:-1]), told[-1]))) if told else "something else"
 
 
+_OPERATORS = frozenset({"EQUAL", "AND", "OR", "IS", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE"})
+"""Kinds that could follow any value; they are not told where something else could too."""
 _FIRST = (
     "SEMICOLON", "COMMA", "RPAR", "RBRACE", "COLON", "LBRACE", "LPAR", "EQUAL", "AS", "FROM", "JOIN", "ON", "USING",
     "SET", "VALUES", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "RETURNING", "AND", "WHEN", "THEN", "ELSE", "END",

@@ -657,6 +657,8 @@ class Sql:
         """The tree of a query; a select may get `extra` columns."""
         if isinstance(q, ir.SetQuery):
             return self._set_query(q)
+        if any(outer_columns(k.expr, q) for k in q.order):
+            q = _ordered_outside(q)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
             made["distinct"] = exp.Distinct()
@@ -668,12 +670,21 @@ class Sql:
         if q.where is not None:
             made["where"] = exp.Where(this=self.expr(q.where))
         if q.group:
-            keys = [self.expr(g) for g in q.group if not isinstance(g, ir.Constant)]
+            keys = [self._group_key(g, q) for g in q.group if not isinstance(g, ir.Constant)]
+            keys = [k for k in keys if k is not None]
             made["group"] = exp.Group(expressions=keys or [exp.Null()])
         if q.having is not None:
             made["having"] = exp.Having(this=self.expr(q.having))
         self._cut(made, q)
         return exp.Select(**made)
+
+    def _group_key(self, key: ir.Expr, q: ir.Select) -> Tree | None:
+        """A key of a group, or None if it is the same for all rows: engines see no columns from around there."""
+        if outer_columns(key, q):
+            if not own_columns(key, q):
+                return None
+            self.unsupported("group by a column of the query around", "group by it in a query in from")
+        return self.expr(key)
 
     def tuples(self, rows: Sequence[Sequence[ir.Expr]], names: Sequence[str], order: str) -> Tree:
         """`values` as a query with named columns, the last one, `order`, numbering the rows."""
@@ -768,6 +779,35 @@ class Sql:
             self.used = set()
             _note(self.known, self.used)
         return self.used
+
+
+def _ordered_outside(q: ir.Select) -> ir.Select:
+    """The query with its keys as columns of a derived table: an order sees no columns of the query around."""
+    keys = tuple(ir.Output(f"com_o{i}", k.expr) for i, k in enumerate(q.order, 1))
+    inner = q.with_(columns=(*q.columns, *keys), order=(), limit=None, offset=None)
+    columns = {
+        o.name: ir.Column(o.expr.type, o.expr.nullable, o.expr.span, "com_e", o.name) for o in (*q.columns, *keys)
+    }
+    outputs = tuple(ir.Output(o.name, columns[o.name]) for o in q.columns)
+    order = tuple(k.with_(expr=columns[o.name]) for k, o in zip(q.order, keys, strict=True))
+    source = ir.QuerySource(inner, "com_e")
+    return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
+
+
+def own_columns(e: ir.Expr, q: ir.Select) -> set[str]:
+    """The aliases of a query's sources that an expression in it names."""
+    own = _aliases(q.source) if q.source is not None else set()
+    return {n.alias for n in walk(e) if isinstance(n, ir.Column) and n.alias in own}
+
+
+def outer_columns(e: ir.Expr, q: ir.Select) -> set[str]:
+    """The aliases of sources around a query that an expression in it names."""
+    own = _aliases(e) | (_aliases(q.source) if q.source is not None else set())
+    return {n.alias for n in walk(e) if isinstance(n, ir.Column) and n.alias not in own}
+
+
+def _aliases(node: Node) -> set[str]:
+    return {n.alias for n in walk(node) if isinstance(n, ir.TableSource | ir.RowsSource | ir.QuerySource)}
 
 
 def _key(binding: plan.Binding) -> object:

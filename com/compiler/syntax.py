@@ -21,7 +21,7 @@ class Name(Node):
 
 
 class TypeName(Node):
-    """A type as written, its name in lower case as com spells it (`integer` is `int`); `numbers` as in decimal(10,2)."""
+    """A type, its name in lower case as com spells it (`integer` is `int`); `numbers` as in decimal(10,2)."""
 
     name: str
     numbers: tuple[int, ...]

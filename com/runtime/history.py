@@ -14,12 +14,12 @@ from com.runtime.outcome import Change
 from com.schema import UNKNOWN, Column, Schema, Table, Type
 from com.values import read_value
 
-_scan = json.JSONDecoder(parse_float=Decimal).scan_once
+_scan = json.JSONDecoder(parse_float=Decimal).raw_decode
 
 
 def _decode(text: str) -> Any:
     """The data of an image's JSON, which has no blanks around it."""
-    return _scan(text, 0)[0]
+    return _scan(text)[0]
 
 
 class Image:
