@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").rglob("*.com"))
 _TIMES = float(os.environ.get("COM_EXAMPLES", "1"))
 MANY = settings(max_examples=int(500 * _TIMES), suppress_health_check=[HealthCheck.too_slow])
-SOME = settings(max_examples=int(250 * _TIMES), suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(max_examples=int(150 * _TIMES), suppress_health_check=[HealthCheck.too_slow])
 """For trees, which take long to make."""
 
 
@@ -397,6 +397,9 @@ MESSAGES = [
     ("CM110", "assert $x, 'no';", "else"),
     ("CM110", "foreach x in $y { }", "for each"),
     ("CM110", "step s = select 1;", "write :"),
+    ("CM110", "step s: insert into t (a) value (1);", "values"),
+    ("CM101", "step s: select a - interval 3 day;", "interval '3 day'"),
+    ("CM101", "if $a step s: select 1;", "expected {"),
     ("CM112", "step s: insert into t values (1);", "insert into t (column"),
     ("CM112", "step s: insert into t select 1;", "select"),
     ("CM113", "answer 'a } b';", "closes no {"),
@@ -434,6 +437,23 @@ def test_fixes_mend(code: str, text: str, words: str) -> None:
     found = parse_program(Source(text))[1]
     if any(d.fix and d.fix.certain for d in found):
         assert said(mended(text, found)) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("CM101", "program p {\n  step s: select 1;\n}\n"),
+        ("CM101", "program p(a: int);"),
+        ("CM101", "program p(a);"),
+        ("CM101", "program my-prog;"),
+        ("CM102", "program p\nstep s: select 1;"),
+        ("CM105", "program p(a int, );"),
+        ("CM110", "program p($a int);"),
+        ("CM110", "program p(a int default 1);"),
+    ],
+)
+def test_messages_about_headers(code: str, text: str) -> None:
+    assert said(text) == [code]
 
 
 def test_fences_are_taken_out() -> None:
