@@ -24,7 +24,7 @@ from com import plan
 from com.compiler import ir
 from com.compiler.engines import CHAIN, Engine
 from com.diagnostics import Diagnostic
-from com.node import Node
+from com.node import Node, walk
 from com.schema import Table, Type
 from com.source import NOWHERE, Span
 
@@ -123,6 +123,11 @@ def number(value: object) -> Tree:
     if shown[0] == "-":
         return exp.Neg(this=exp.Literal(this=shown[1:], is_string=False))
     return exp.Literal(this=shown, is_string=False)
+
+
+def is_literal(tree: Tree) -> bool:
+    """True for a number or text as it stands, with a sign or without."""
+    return type(tree.this if type(tree) is exp.Neg else tree) is exp.Literal
 
 
 def alias(tree: Tree, as_: str) -> Tree:
@@ -639,8 +644,9 @@ class Sql:
         return words[0], words[-1]
 
     def _order(self, keys: Sequence[ir.OrderKey]) -> list[Tree]:
-        """The keys that can tell rows apart."""
-        return [self.key(k) for k in keys if not isinstance(k.expr, ir.Constant)]
+        """The keys that can tell rows apart: a bare number would name a column."""
+        made = [self.key(k) for k in keys if not isinstance(k.expr, ir.Constant)]
+        return [tree for tree in made if not is_literal(tree.this)]
 
     def key(self, k: ir.OrderKey) -> Tree:
         return ordered(self.expr(k.expr), k.descending, k.nulls_first if k.expr.nullable else None)
@@ -657,7 +663,7 @@ class Sql:
         """The tree of a query; a select may get `extra` columns."""
         if isinstance(q, ir.SetQuery):
             return self._set_query(q)
-        if any(outer_columns(k.expr, q) for k in q.order):
+        if self.depth and any(outer_columns(k.expr, q) for k in q.order):
             q = _ordered_outside(q)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
@@ -684,7 +690,8 @@ class Sql:
             if not own_columns(key, q):
                 return None
             self.unsupported("group by a column of the query around", "group by it in a query in from")
-        return self.expr(key)
+        tree = self.expr(key)
+        return None if is_literal(tree) else tree
 
     def tuples(self, rows: Sequence[Sequence[ir.Expr]], names: Sequence[str], order: str) -> Tree:
         """`values` as a query with named columns, the last one, `order`, numbering the rows."""
@@ -794,20 +801,24 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
     return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
 
 
-def own_columns(e: ir.Expr, q: ir.Select) -> set[str]:
-    """The aliases of a query's sources that an expression in it names."""
-    own = _aliases(q.source) if q.source is not None else set()
-    return {n.alias for n in walk(e) if isinstance(n, ir.Column) and n.alias in own}
+def own_columns(e: ir.Expr, q: ir.Select) -> bool:
+    """True if an expression names a column of the query that it stands in."""
+    own = _aliases(q.source)
+    return any(isinstance(n, ir.Column) and n.alias in own for n in walk(e))
 
 
-def outer_columns(e: ir.Expr, q: ir.Select) -> set[str]:
-    """The aliases of sources around a query that an expression in it names."""
-    own = _aliases(e) | (_aliases(q.source) if q.source is not None else set())
-    return {n.alias for n in walk(e) if isinstance(n, ir.Column) and n.alias not in own}
+def outer_columns(e: ir.Expr, q: ir.Select) -> bool:
+    """True if an expression names a column of a query around the one that it stands in."""
+    if isinstance(e, ir.Column):
+        return e.alias not in _aliases(q.source)
+    known = _aliases(q.source).union(*(_aliases(n.source) for n in walk(e) if isinstance(n, ir.Select)))
+    return any(isinstance(n, ir.Column) and n.alias not in known for n in walk(e))
 
 
-def _aliases(node: Node) -> set[str]:
-    return {n.alias for n in walk(node) if isinstance(n, ir.TableSource | ir.RowsSource | ir.QuerySource)}
+def _aliases(source: ir.Source | None) -> set[str]:
+    if source is None:
+        return set()
+    return _aliases(source.left) | _aliases(source.right) if isinstance(source, ir.Join) else {source.alias}
 
 
 def _key(binding: plan.Binding) -> object:
