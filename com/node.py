@@ -33,6 +33,7 @@ class NodeType(type):
         space["_defaults"] = defaults
         space["_fields"] = space["__match_args__"] = tuple(defaults)
         space.setdefault("_dumped", space["_fields"])
+        space["_made"] = 0
         made = super().__new__(mcls, name, bases, space)
         made._setters = tuple(getattr(made, field).__set__ for field in defaults)  # type: ignore[attr-defined]
         return made
@@ -51,24 +52,29 @@ class Node(metaclass=NodeType):
     _dumped: ClassVar[tuple[str, ...]]
     _defaults: ClassVar[dict[str, Any]]
     _setters: ClassVar[tuple[Any, ...]]
+    _made: ClassVar[int] = 0
     _silent: ClassVar[frozenset[str]] = frozenset({"span", "comments"})
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        setters = self._setters
+        cls = type(self)
+        cls._made += 1
+        if cls._made == _OFTEN:
+            cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
+        setters = cls._setters
         for setter, value in zip(setters, args, strict=False):
             setter(self, value)
         given = len(args)
         if given < len(setters):
             for index in range(given, len(setters)):
-                field = self._fields[index]
+                field = cls._fields[index]
                 value = named.pop(field, _MISSING)
                 if value is _MISSING:
-                    value = self._defaults[field]
+                    value = cls._defaults[field]
                     if value is _MISSING:
-                        raise TypeError(f"{type(self).__name__} lacks {field}")
+                        raise TypeError(f"{cls.__name__} lacks {field}")
                 setters[index](self, value)
         if named or given > len(setters):
-            raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args[len(setters) :]} {named}")
+            raise TypeError(f"{cls.__name__} takes {cls._fields}, not {args[len(setters) :]} {named}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -92,6 +98,27 @@ class Node(metaclass=NodeType):
         """A copy in which the named fields are others."""
         values = [changes.pop(f) if f in changes else getattr(self, f) for f in self._fields]
         return type(self)(*values, **changes)
+
+
+_OFTEN = 50
+"""After so many instances a class gets an initialiser of its own: slower to make than to do without, at first."""
+
+
+def _initialiser(cls: type[Node]) -> Callable[..., None]:
+    """`__init__` as somebody would write it by hand for these fields."""
+    known: dict[str, Any] = {}
+    taken, lines = ["self"], []
+    for index, (field, default) in enumerate(cls._defaults.items()):
+        known[f"_set{index}"] = cls._setters[index]
+        lines.append(f"    _set{index}(self, {field})")
+        if default is _MISSING:
+            taken.append(field)
+        else:
+            known[f"_default{index}"] = default
+            taken.append(f"{field}=_default{index}")
+    exec(f"def __init__({', '.join(taken)}):\n" + "\n".join(lines or ["    pass"]), known)  # names of fields only
+    made: Callable[..., None] = known["__init__"]
+    return made
 
 
 def children(node: Node) -> Iterator[Node]:
