@@ -466,6 +466,14 @@ class DecimalDigits(Message):
     help = "write decimal(10,2): at most 38 digits in all"
 
 
+class JournalName(Message):
+    code = "CM226"
+    text = "{name} cannot be made: names that begin with com_ are the journal's"
+    label = "taken"
+    help = "give the table another name"
+    name: str
+
+
 # ---------------------------------------------------------------- CM3xx types and shapes
 
 

@@ -142,15 +142,16 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
-def rebuild(value: Any, change: Callable[[Node], Node]) -> Any:
-    """A node with `change` applied to it and all below it, children first; nodes that do not change are kept."""
+def rebuild(value: Any, change: Callable[[Node], Node], within: tuple[type[Node], ...] = ()) -> Any:
+    """A node with `change` applied to it and all below it, children first; nodes that do not change are kept, and so is
+    what lies in nodes of the types `within`."""
     if isinstance(value, tuple):
-        made = tuple(rebuild(item, change) for item in value)
+        made = tuple(rebuild(item, change, within) for item in value)
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
-    if not isinstance(value, Node):
+    if not isinstance(value, Node) or isinstance(value, within):
         return value
     old = [getattr(value, field) for field in value._fields]
-    new = [rebuild(item, change) for item in old]
+    new = [rebuild(item, change, within) for item in old]
     return change(type(value)(*new) if any(a is not b for a, b in zip(new, old, strict=True)) else value)
 
 

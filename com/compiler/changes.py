@@ -245,7 +245,7 @@ class _Changed(_Write):
 class _Update(_Changed):
     def write(self, op: ir.Update, rows: ir.RowsSource | None) -> Write:
         source = op.source if rows is None else rows
-        guards = [self.guard(op)] if op.source is not None and self.step.inferred == "many" else []
+        guards = [self.guard(op)] if op.source is not None else []
         s = self.sql(op, source)
         assigned = [(name, s.expr(e)) for name, e in op.assignments]
         origin = s.sources(source, True) if source is not None else None
@@ -260,7 +260,8 @@ class _Update(_Changed):
         return self.script([s.statement(main, fields, hidden)], before=before, after=after, guards=guards)
 
     def _reads_itself(self, e: ir.Expr) -> bool:
-        return any(isinstance(n, ir.TableSource) and n.table.name == self.table.name for n in walk(e))
+        name = self.table.name  # a view may read any table
+        return any(isinstance(n, ir.TableSource) and (n.table.name == name or n.table.is_view) for n in walk(e))
 
     def guard(self, op: ir.Update) -> plan.Guard:
         """Finds a row of the target that is met by two rows of the source."""

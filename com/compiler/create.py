@@ -44,7 +44,7 @@ def _table(
         key = table.primary_key == (c.name,)
         default = defaults.get((table.name, c.name))
         required = (not c.nullable or c.name in table.primary_key) and not (key and c.generated)
-        written = s.expr(default) if default is not None else None
+        written = _native(s.expr(default), engine, "a default") if default is not None else None
         parts.append(sql.column_def(c.name, engine.stored(c, key), key=key, required=required, default=written))
     if len(table.primary_key) > 1:
         parts.append(sql.key_def(table.primary_key))
@@ -53,13 +53,13 @@ def _table(
     for number in range(len(table.checks)):
         condition = checks.get((table.name, number))
         if condition is not None:
-            parts.append(sql.check_def(_native(s.expr(condition), engine)))
+            parts.append(sql.check_def(_native(s.expr(condition), engine, "a check")))
     return sql.create_table(table.name, parts)
 
 
-def _native(condition: Tree, engine: Engine) -> Tree:
-    """A check that the engine keeps without com: every connection to the memory must be able to."""
-    own = [name.removeprefix("com_") for name in sql.called(condition) if name.startswith("com_")]
+def _native(tree: Tree, engine: Engine, what: str) -> Tree:
+    """A check or default that the engine keeps without com: every connection to the memory must be able to."""
+    own = [name.removeprefix("com_") for name in sql.called(tree) if name.startswith("com_")]
     if own:
-        raise Error(EngineLacks(engine.title, f"a check with {', '.join(own)}", "assert it in the programs that write"))
-    return condition
+        raise Error(EngineLacks(engine.title, f"{what} with {', '.join(own)}", "leave it to the programs that write"))
+    return tree

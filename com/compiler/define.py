@@ -34,6 +34,8 @@ class _Definer(Expressions):
             if any(name.casefold() == item.name.text.casefold() for name in tables):
                 self.report(messages.DuplicateName("table", item.name.text), item.name.span)
                 continue
+            if item.name.text.casefold().startswith("com_"):
+                self.report(messages.JournalName(item.name.text), item.name.span)
             tables[item.name.text] = self._table(item)
             nodes[item.name.text] = item
         for item in file.items:

@@ -10,12 +10,12 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import assert_never
+from typing import assert_never, cast
 
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.names import Env, near_names
-from com.compiler.resolve import CLOCK_WORDS, Resolution
+from com.compiler.resolve import CLOCK_WORDS, Resolution, columns_in
 from com.diagnostics import Edit, Fix
 from com.functions import COMMON, FORMATS, FUNCTIONS, OPERATORS, UNITS, Function, common_number
 from com.plan import Period
@@ -186,7 +186,7 @@ class Expressions(Resolution):
             self.report(messages.BadLiteral(shown, wanted, f"write {FORMS[target.kind]}"), constant.span)
             return self.poison(constant.span)
         if target.kind == "decimal":
-            return self._number_like(str(value), constant.span)
+            return self._number_like(format(cast(Decimal, value), "f"), constant.span)
         return ir.Constant(target, False, constant.span, value if target.kind != "json" else text)
 
     def _number_like(self, text: str, span: Span) -> ir.Expr:
@@ -238,6 +238,8 @@ class Expressions(Resolution):
         if target.kind == "decimal" and isinstance(converted, ir.Constant) and _digits(converted.value) > target.scale:
             self.report(messages.ExtraDigits(str(converted.value), what, str(target), target.scale), made.span)
             return self.poison(made.span)
+        if target.kind == "decimal" and isinstance(converted, ir.Constant) and isinstance(converted.value, Decimal):
+            return converted.with_(type=target)
         if converted is None and made.type.kind == "float" and target.kind == "decimal":
             converted = made
         if converted is None:
@@ -723,11 +725,27 @@ class Expressions(Resolution):
         order = self.order_keys(node.order, inside)
         if args is None:
             return self.poison(node.span)
+        if self._is_of_outer(args if where is None else [*args, where], env):
+            place = "a query, over columns of the one around it"
+            hint = "aggregate in a step before, or over a column of this query"
+            self.report(messages.AggregateMisplaced(function.name, place, hint), node.span)
+            return self.poison(node.span)
         nullable = function.nulls != "never"
         type_ = function.result(tuple(a.type for a in args))
         made = ir.Aggregate(type_, nullable, node.span, function.name, tuple(args), node.distinct, order, where)
         env.aggregates.append(made)
+        self.windows_met = self.windows_met or function.name == "string_agg"
         return made
+
+    @staticmethod
+    def _is_of_outer(args: list[ir.Expr], env: Env) -> bool:
+        """True if an aggregate is over columns of queries around alone: SQL would make it one of theirs."""
+        level, around = env.outer, set[str]()
+        while level is not None:
+            around |= {s.alias for s in level.seen}
+            level = level.outer
+        named = {c.alias for a in args for c in columns_in(a)} if around else set()
+        return bool(named & around) and not named & {s.alias for s in env.seen}
 
     def _aggregate_arguments(self, node: syntax.Function, function: Function, env: Env) -> list[ir.Expr] | None:
         args = [self.expr(a, env) for a in node.args]

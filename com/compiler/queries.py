@@ -234,7 +234,10 @@ class _Select:
             order = self._total(order, row_key, outputs, card)
         query = ir.Select(body.distinct, outputs, source, where, self.group, having, order, limit, offset)
         if c.windows_met:
-            query = rebuild(query, lambda n: self._total_window(n, row_key) if isinstance(n, ir.Window) else n)
+            columns, having, order = rebuild(
+                (outputs, having, order), lambda n: self._total_inside(n, grouped), (ir.Select, ir.SetQuery)
+            )
+            query = query.with_(columns=columns, having=having, order=order)
         c.windows_met = met
         fields = tuple(Field(o.name, o.expr.type, o.expr.nullable) for o in query.columns)
         return Relation(query, fields, query.columns, card, self._keys(outputs, grouped), self.open)
@@ -432,21 +435,26 @@ class _Select:
         keys = row_key
         if self.body.distinct:
             keys = [o.expr for o in outputs]
-        made = list(order)
-        for key in keys:
-            if all(k.expr != key for k in made) and not isinstance(key, ir.Constant):
-                self.c._read_again(key, self.env)
-                made.append(ir.OrderKey(key, False, False))
-        return tuple(made)
+        return self._with_keys(order, keys)
 
-    def _total_window(self, window: ir.Window, row_key: list[ir.Expr]) -> ir.Window:
-        """Windows that see each row by itself get a total order too; peers stay peers for all others."""
-        if window.name not in ("row_number", "lag", "lead", "first_value", "last_value"):
-            return window
-        extra = [k for k in row_key if all(k != w.expr for w in window.order) and k not in window.partition]
+    def _total_inside(self, node: Node, grouped: bool) -> Node:
+        """Windows and aggregates that see rows one by one get a total order too; peers stay peers for all others."""
+        if isinstance(node, ir.Aggregate) and node.name == "string_agg":
+            # of equal values of `distinct` one is left: their own order is all there is to see
+            keys = [node.args[0]] if node.distinct else self._row_key(False, node.order)
+            return node.with_(order=self._with_keys(node.order, keys))
+        if isinstance(node, ir.Window):
+            by_row = node.name in ("row_number", "lag", "lead", "first_value", "last_value")
+            if by_row or (node.frame is not None and node.frame[0] == "rows"):
+                told = (*node.order, *(ir.OrderKey(p, False, False) for p in node.partition))
+                return node.with_(order=self._with_keys(node.order, self._row_key(grouped, told)))
+        return node
+
+    def _with_keys(self, order: tuple[ir.OrderKey, ...], keys: list[ir.Expr]) -> tuple[ir.OrderKey, ...]:
+        extra = [k for k in keys if all(k != o.expr for o in order) and not isinstance(k, ir.Constant)]
         for key in extra:
             self.c._read_again(key, self.env)
-        return window.with_(order=window.order + tuple(ir.OrderKey(k, False, False) for k in extra))
+        return order + tuple(ir.OrderKey(k, False, False) for k in extra)
 
     def _keys(self, outputs: tuple[ir.Output, ...], grouped: bool) -> tuple[tuple[str, ...], ...]:
         """Sets of output columns without duplicates."""
@@ -513,15 +521,15 @@ class _Select:
         return made
 
     def _group_key(self, node: syntax.Expr, outputs: tuple[ir.Output, ...], aliases: dict[str, ir.Expr]) -> ir.Expr:
-        if isinstance(node, syntax.Number):
-            return self._ordinal(node, outputs)
         env = self.env.at("group by")
         env.aliases = aliases
-        made = self.c.expr(node, env)
+        made = self._ordinal(node, outputs) if isinstance(node, syntax.Number) else self.c.expr(node, env)
         for found in _inside(made):
             self.c.report(
                 messages.AggregateMisplaced(found.name, "group by", "group by what is aggregated over"), node.span
             )
+        if isinstance(made, ir.Window):
+            self.c.report(messages.WindowMisplaced("group by"), node.span)
         return made
 
     def _order_key(

@@ -92,7 +92,7 @@ def _reads(step: ir.Step, names: set[str], own: set[Ref]) -> bool:
     """True if an expression of the step reads a table that the loop writes, or rows of one of its steps."""
 
     def found(node: Node) -> bool:
-        if isinstance(node, ir.TableSource) and node.table.name in names:
+        if isinstance(node, ir.TableSource) and (node.table.name in names or node.table.is_view):
             return True
         if isinstance(node, ir.Value | ir.Values | ir.Present | ir.RowsSource) and node.ref in own:
             return True

@@ -503,6 +503,7 @@ class Sql:
             case ir.Value():
                 return self.bind(plan.Scalar(e.ref, e.column, e.type))
             case ir.Constant():
+                self.span = e.span
                 return self._constant(e.value, e.type)
             case ir.Apply():
                 self.span = e.span
@@ -546,6 +547,9 @@ class Sql:
             case int():
                 return number(value)
             case Decimal():
+                digits = len(value.normalize().as_tuple().digits)
+                if digits > self.engine.digits:
+                    self.unsupported(f"a decimal of {digits} digits", f"write at most {self.engine.digits}")
                 return number(format(value, "f"))
             case float():
                 shown = repr(value)
@@ -689,6 +693,7 @@ class Sql:
         if outer_columns(key, q):
             if not own_columns(key, q):
                 return None
+            self.span = key.span
             self.unsupported("group by a column of the query around", "group by it in a query in from")
         tree = self.expr(key)
         return None if is_literal(tree) else tree
@@ -704,13 +709,17 @@ class Sql:
         if order:
             made["order"] = exp.Order(expressions=order)
         if q.limit is not None:
-            limit = self.expr(q.limit)
+            limit = self._count(q.limit)
             if q.limit.nullable:
                 limit = call("coalesce", limit, number(self.engine.no_limit))
             made["limit"] = exp.Limit(expression=limit)
         if q.offset is not None:
-            offset = self.expr(q.offset)
+            offset = self._count(q.offset)
             made["offset"] = exp.Offset(expression=call("coalesce", offset, number(0)) if q.offset.nullable else offset)
+
+    def _count(self, e: ir.Expr) -> Tree:
+        tree = self.expr(e)
+        return tree if isinstance(e, ir.Constant) else self.engine.cut(self, tree)
 
     def _set_query(self, q: ir.SetQuery) -> Tree:
         if q.all and q.op != "union":
@@ -812,7 +821,7 @@ def outer_columns(e: ir.Expr, q: ir.Select) -> bool:
     if isinstance(e, ir.Column):
         return e.alias not in _aliases(q.source)
     known = _aliases(q.source).union(*(_aliases(n.source) for n in walk(e) if isinstance(n, ir.Select)))
-    return any(isinstance(n, ir.Column) and n.alias not in known for n in walk(e))
+    return any(isinstance(n, ir.Column) and n.alias and n.alias not in known for n in walk(e))
 
 
 def _aliases(source: ir.Source | None) -> set[str]:

@@ -33,7 +33,8 @@ class Unfit(ValueError):
 
 def at_scale(value: Decimal, scale: int) -> Decimal:
     """A decimal with exactly so many digits after the point, half away from zero."""
-    return value.quantize(_QUANTA[scale], context=_WIDE)
+    made = value.quantize(_QUANTA[scale], context=_WIDE)
+    return made if made else abs(made)  # zero has no sign
 
 
 def timestamp_text(value: datetime) -> str:

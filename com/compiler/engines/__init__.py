@@ -81,7 +81,8 @@ class Engine(Node):
     """How an engine differs. `functions`: operators and functions by their names in com.functions; those not listed
     are calls of the same name. `settle` brings the result of arithmetic to its type. `rows` and `values` read a bound
     relation and a bound list. `image` writes a value for a row's image; `objects` and `arrays` make JSON of images.
-    `stored` names the type of a column in DDL. `none` is the limit that cuts nothing."""
+    `stored` names the type of a column in DDL. `no_limit` is the limit that cuts nothing, `digits` what a
+    decimal can have; `cut` makes an error of a limit or offset below zero."""
 
     name: str
     title: str
@@ -99,6 +100,8 @@ class Engine(Node):
     extract: Callable[[Writer, Tree, int], Tree]
     stored: Callable[[Column, bool], str]
     no_limit: int
+    digits: int
+    cut: Callable[[Writer, Tree], Tree]
 
 
 NAMES = ("sqlite",)

@@ -35,10 +35,17 @@ def _settle(w: Writer, e: ir.Apply, tree: Tree) -> Tree:
         return tree
     if _leaves(e) > 3:
         return w.call("com_int", tree)
-    # abs of the least int is the one native way to raise an overflow
-    least = w.binary("-", w.number(-(2**63 - 1)), w.number(1))
     isreal = w.binary("=", w.call("typeof", tree), w.text("real"))
-    return w.call("iif", isreal, w.call("abs", least), tree)
+    return w.call("iif", isreal, _overflow(w), tree)
+
+
+def _overflow(w: Writer) -> Tree:
+    """The one native way to raise an error: abs of the least int."""
+    return w.call("abs", w.binary("-", w.number(-(2**63 - 1)), w.number(1)))
+
+
+def _cut(w: Writer, tree: Tree) -> Tree:
+    return w.call("iif", w.binary("<", tree, w.number(0)), _overflow(w), tree)
 
 
 def _may_overflow(e: ir.Expr) -> bool:
@@ -451,4 +458,6 @@ ENGINE = Engine(
     _extract,
     _stored,
     -1,
+    15,
+    _cut,
 )
