@@ -1194,6 +1194,15 @@ class CallNotMade(Message):
     name: str
 
 
+class CallUnsettled(Message):
+    code = "CM534"
+    text = "what {name} is asked changed during the call, {times} times"
+    label = "this call"
+    help = "somebody else writes what its arguments are read from: run it again when they have done"
+    name: str
+    times: int
+
+
 class TablesThere(Message):
     code = "CM540"
     text = "the memory has tables already: {tables}"
@@ -1340,6 +1349,14 @@ class RunPending(Message):
     help = "{help_}"
     run: int
     help_: str
+
+
+class TakenUp(Message):
+    code = "CM609"
+    text = "run {run} was taken up by somebody else, and {state}"
+    help = "nothing was changed here; run it again with the same key"
+    run: int
+    state: str
 
 
 # ---------------------------------------------------------------- CM9xx our own bug

@@ -13,6 +13,7 @@ import pytest
 
 from com.diagnostics import Error
 from com.plan import Answer, Call, Computed, Constant, Field, Parameter, Plan, Read, Ref, Scalar, Statement, Template
+from com.runtime import run as run_module
 from com.runtime.calls import registered
 from com.runtime.memory import Memory, connect, create
 from com.runtime.outcome import RunError
@@ -419,6 +420,103 @@ def test_calls_of_a_dry_run(tmp_path: Path) -> None:
         assert double.calls == 0
         assert memory.dry_run(call_plan(), make_calls=True).changes[0].after["stock"] == 20  # type: ignore[index]
         assert double.calls == 1
+
+
+def test_a_live_run_that_was_taken_up_gives_the_others_outcome(tmp_path: Path) -> None:
+    double, others = Double(), Double()
+    with shop(tmp_path / "a.db", double) as memory:
+
+        def during() -> None:
+            with shop(tmp_path / "a.db", others) as other:
+                assert not other.execute(call_plan(), key="once").repeated
+
+        double.during = during
+        outcome = memory.execute(call_plan(), key="once")
+        assert outcome.repeated and outcome.run_id == 2
+        assert (double.calls, others.calls) == (1, 1)
+        assert memory.link.run("select stock from fruits where fruit_name = 'apple'", {}) == [(20,)]
+        assert [(r.status, r.attempt) for r in memory.log()] == [("done", 0), ("done", 2)]
+        assert memory.verify() == []
+
+
+def test_a_live_run_loses_cleanly_to_one_that_fails(tmp_path: Path) -> None:
+    double, others = Double(), Double()
+    with shop(tmp_path / "a.db", double) as memory:
+        before = memory.digest()
+
+        def during() -> None:
+            with shop(tmp_path / "a.db", others) as other, pytest.raises(RunError):
+                other.execute(call_plan(), key="once")
+
+        def broken() -> None:
+            raise ValueError("broken")
+
+        double.during, others.during = during, broken
+        with pytest.raises(RunError) as failed:
+            memory.execute(call_plan(), key="once")
+        assert failed.value.message.code == "CM609"
+        assert "CM531 double failed: ValueError: broken" in failed.value.diagnostic.text
+        assert memory.digest() == before
+        assert [(r.status, r.code) for r in memory.log()] == [("done", None), ("failed", "CM531")]
+        assert memory.verify() == []
+        double.during = None
+        assert not memory.execute(call_plan(), key="once").repeated
+
+
+def test_a_failure_does_not_overwrite_what_the_other_has_done(tmp_path: Path) -> None:
+    double, others = Double(), Double()
+    with shop(tmp_path / "a.db", double) as memory:
+
+        def during() -> None:
+            with shop(tmp_path / "a.db", others) as other:
+                other.execute(call_plan(), key="once")
+            raise ValueError("too late")
+
+        double.during = during
+        assert memory.execute(call_plan(), key="once").repeated
+        assert [r.status for r in memory.log()] == ["done", "done"]
+
+
+def test_a_key_used_before_the_run_is_reserved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    double, others = Double(), Double()
+    with shop(tmp_path / "a.db", double) as memory:
+        call = run_module._Attempts._call
+
+        def late(self: Any, need: Any) -> None:
+            monkeypatch.setattr(run_module._Attempts, "_call", call)
+            with shop(tmp_path / "a.db", others) as other:
+                other.execute(call_plan(), key="once")
+            call(self, need)
+
+        monkeypatch.setattr(run_module._Attempts, "_call", late)
+        assert memory.execute(call_plan(), key="once").repeated
+        assert (double.calls, others.calls) == (0, 1)
+
+
+def test_a_call_is_made_again_when_its_inputs_have_changed(tmp_path: Path) -> None:
+    double = Double()
+    with shop(tmp_path / "a.db", double) as memory:
+        left = [2]
+
+        def during() -> None:
+            if left[0]:
+                left[0] -= 1
+                with connect(str(tmp_path / "a.db")) as other:
+                    other.execute(SELL, {"items": [["apple", 1]]}, clock=DAY)
+
+        double.during = during
+        outcome = memory.execute(call_plan())
+        assert double.calls == 3
+        assert outcome.changes[0].after is not None and outcome.changes[0].after["stock"] == 16
+        assert memory.verify() == []
+        left[0] = 100
+        with pytest.raises(RunError) as failed:
+            memory.execute(call_plan())
+        assert failed.value.message.code == "CM534"
+        number = failed.value.run_id or 0
+        plans_by_text = {p.text: p for p in (call_plan(), SELL)}
+        found = memory.replay(number, lambda text, *_: plans_by_text[text])
+        assert found.same, found.differences
 
 
 # ---------------------------------------------------------------- memories

@@ -185,8 +185,30 @@ def test_calls_are_answered_from_the_journal(tmp_path: Path) -> None:
         rebuilt = memory.replay_all("sqlite://", recorded)
         assert rebuilt.same, rebuilt
         assert double.calls == 2
+        rebuilt = memory.replay_all(f"sqlite:///{tmp_path}/new.db", recorded)
+        with connect(str(tmp_path / "new.db")) as made:
+            assert made.replay(3, recorded).same
+            assert made.verify() == []
         memory.link.run("update com_call set result = '[[5]]' where run = 2", {})
         found = memory.replay(2, recorded)
         assert not found.same
         memory.link.run("delete from com_call where run = 3", {})
         assert not memory.replay(3, recorded).same
+
+
+def test_a_call_that_failed_fails_again(tmp_path: Path) -> None:
+    double: Any = Double()
+
+    def broken() -> None:
+        raise ValueError("out of order")
+
+    double.during = broken
+    with shop(tmp_path / "a.db", double) as memory:
+        for key in (None, "once"):
+            with pytest.raises(RunError) as failed:
+                memory.execute(call_plan(), key=key)
+            assert failed.value.message.code == "CM531"
+            found = memory.replay(failed.value.run_id or 0, recorded)
+            assert found.same, found.differences
+        assert double.calls == 2
+        assert memory.verify() == []

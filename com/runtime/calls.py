@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from inspect import signature
 from typing import Any, TypeVar, overload
 
+from com import diagnostics
 from com.diagnostics import CallFailed, CallNotMade, CallResult, CallUnknown, Message
 from com.functions import RowsField, Signature
 from com.node import Node
@@ -18,6 +20,7 @@ from com.plan import Call, Field, Step
 from com.runtime.arguments import nearest
 from com.runtime.canon import Unfit, canonical_rows, fit, restore_rows, types_of
 from com.runtime.engines import Row
+from com.runtime.journal import CallRow
 from com.runtime.outcome import RunError
 from com.schema import BOOL, BYTES, DATE, FLOAT, INT, TEXT, TIMESTAMP, Type, decimal
 
@@ -211,20 +214,29 @@ class NeedCall(Exception):
         self.inputs = inputs
 
 
+Answered = tuple[str, Any, Message | None]
+"""The hash of a call's inputs, and its canonical result, or why it failed."""
+
+
 class Recorded:
-    """Answers from what is recorded: by path, the hash of the inputs and the canonical result. What is not recorded is
-    taken from fixtures (by the function's name: rows, or a function), or asked for with `NeedCall`, or refused."""
+    """Answers from what is recorded, by path. What is not recorded is taken from fixtures (by the function's name:
+    rows, or a function), or asked for with `NeedCall`, or refused."""
 
     def __init__(
-        self, results: dict[str, tuple[str, Any]], fixtures: Mapping[str, Any] | None = None, may_call: bool = True
+        self,
+        results: Mapping[str, Answered] | None = None,
+        fixtures: Mapping[str, Any] | None = None,
+        may_call: bool = True,
     ) -> None:
-        self.results = results
+        self.results: dict[str, Answered] = dict(results or {})
         self.fixtures = fixtures or {}
         self.may_call = may_call
 
     def answer(self, path: str, step: Step, call: Call, arguments: dict[str, Any], inputs: str) -> list[Row]:
         recorded = self.results.get(path)
         if recorded is not None and recorded[0] == inputs:
+            if recorded[2] is not None:
+                raise RunError(recorded[2], step.span, path)
             return list(restore_rows(recorded[1], types_of(step.fields)))
         try:
             if call.function in self.fixtures:
@@ -239,5 +251,21 @@ class Recorded:
     def record(self, need: NeedCall, rows: list[Row]) -> Any:
         """Keeps a result; its canonical JSON data."""
         data = canonical_rows(rows, types_of(need.step.fields))
-        self.results[need.path] = (need.inputs, data)
+        self.results[need.path] = (need.inputs, data, None)
         return data
+
+
+def recorded(calls: Iterable[CallRow], may_call: bool = True) -> Recorded:
+    """What answers from the calls of a journal."""
+    return Recorded({call.path: answered(call) for call in calls}, may_call=may_call)
+
+
+def answered(call: CallRow) -> Answered:
+    """A recorded call's inputs, result and failure. ValueError if the record is none."""
+    if call.failure is None:
+        return call.inputs, json.loads(call.result or ""), None
+    data = json.loads(call.failure)
+    kind = vars(diagnostics).get(data.pop("is"))
+    if not (isinstance(kind, type) and issubclass(kind, Message) and set(data) == set(kind._fields)):
+        raise ValueError(call.failure)
+    return call.inputs, [], kind(**data)

@@ -11,7 +11,7 @@ from typing import Any
 
 from com.diagnostics import Error, JournalVersion, NoSuchRun
 from com.node import Node
-from com.runtime.canon import hash_json, to_json
+from com.runtime.canon import hash_json
 from com.runtime.engines import Link
 from com.schema import INT, TEXT, Column, Schema, Table
 
@@ -34,7 +34,7 @@ def _table(name: str, key: str, columns: str) -> Table:
 TABLES = Schema(
     (
         _table("com_blob", "hash", "hash data"),
-        _table("com_call", "run path", "#run path name inputs result"),
+        _table("com_call", "run path", "#run path name inputs result? failure?"),
         _table("com_change", "run step n", "#run #step #n tbl key before? after?"),
         _table("com_commit", "number", "#number #time #run changes previous hash"),
         _table("com_head", "one", "#one #run #commits #time hash"),
@@ -45,15 +45,16 @@ TABLES = Schema(
             "com_run",
             "run",
             "#run program schema_hash plan engine engine_version parameters clock zone mode #history #base ids status"
-            " code? message? path? outcome? result? answer? #written parent? idempotency? #started #ended? steps?"
-            " digest?",
+            " code? message? path? outcome? result? answer? #written parent? idempotency? #started #ended? #attempt"
+            " calls? steps? digest?",
         ),
         _table("com_schema", "hash", "hash text"),
         _table("com_step", "run step", "#run #step path kind operation inputs result rows? #count changes"),
     )
 )
 """The journal's tables. `com_run.ids`: the last id of each table whose ids the run took, as it was before; `base`: the
-number of the last commit before the run; `digest`: the hash of all that stands in its row and its steps."""
+number of the last commit before the run; `attempt`: how many have taken the run up while it was pending, the last of
+them may finish it; `digest`: the hash of all that stands in its row, its calls and its steps."""
 
 RUN_COLUMNS = tuple(c.name for c in TABLES.table("com_run").columns)  # type: ignore[union-attr]
 _SQL_TYPES = {"int": "integer", "text": "text"}
@@ -145,6 +146,17 @@ class StepRow(Node):
     changes: str
 
 
+class CallRow(Node):
+    """A row of com_call: `result` is canonical JSON, `failure` the dump of the message if the call failed."""
+
+    run: int
+    path: str
+    name: str
+    inputs: str
+    result: str | None
+    failure: str | None = None
+
+
 class RunRow(Node):
     """A row of com_run."""
 
@@ -173,6 +185,8 @@ class RunRow(Node):
     idempotency: str | None
     started: int
     ended: int | None
+    attempt: int
+    calls: str | None
     steps: str | None
     digest: str | None
 
@@ -185,9 +199,10 @@ def _values(node: Node) -> list[Any]:
     return [getattr(node, field) for field in node._fields]
 
 
-def sealed(run: RunRow, steps: Iterable[StepRow]) -> RunRow:
-    """The run's row with the hashes over its steps and over itself."""
+def sealed(run: RunRow, steps: Iterable[StepRow], calls: Iterable[CallRow]) -> RunRow:
+    """The run's row with the hashes over its calls, over its steps and over itself."""
     values = _values(run)
+    values[-3] = hash_json([_values(call)[1:] for call in calls])
     values[-2], values[-1] = hash_json([_values(step)[1:] for step in steps]), None
     values[-1] = hash_json(values)
     return RunRow(*values)
@@ -246,14 +261,33 @@ def read_steps(link: Link, run: int) -> list[StepRow]:
     return [StepRow(*row) for row in link.ask("select * from com_step where run = ? order by step", run)]
 
 
-def read_calls(link: Link, run: int) -> dict[str, tuple[str, str]]:
-    """Of each call of a run, by its path: the hash of its inputs, and its result."""
-    rows = link.ask("select path, inputs, result from com_call where run = ?", run)
-    return {path: (inputs, result) for path, inputs, result in rows}
+def read_calls(link: Link, run: int) -> list[CallRow]:
+    """The calls of a run, in order of path."""
+    rows = [CallRow(*row) for row in link.ask("select * from com_call where run = ?", run)]
+    return sorted(rows, key=lambda call: str(call.path))
 
 
-def write_call(link: Link, run: int, path: str, name: str, inputs: str, result: Any) -> None:
-    link.put("insert into com_call values (?, ?, ?, ?, ?)", [[run, path, name, inputs, to_json(result)]])
+def write_call(link: Link, call: CallRow) -> CallRow:
+    """Records a call, and gives what is recorded: a result that is there already for the same inputs stays; one for
+    other inputs gives way."""
+    found = link.ask("select * from com_call where run = ? and path = ?", call.run, call.path)
+    if found and found[0][3] == call.inputs:
+        return CallRow(*found[0])
+    if found:
+        link.put("delete from com_call where run = ? and path = ?", [[call.run, call.path]])
+    link.put("insert into com_call values (?, ?, ?, ?, ?, ?)", [_values(call)])
+    return call
+
+
+def owns(link: Link, run: int, attempt: int) -> bool:
+    """True if a run is pending, and nobody else has taken it up since this attempt at it began."""
+    return link.ask("select status, attempt from com_run where run = ?", run) == [("pending", attempt)]
+
+
+def take_up(link: Link, run: RunRow) -> int:
+    """Takes a pending run up, inside a transaction; the number of the attempt."""
+    link.put("update com_run set attempt = ? where run = ?", [[run.attempt + 1, run.run]])
+    return run.attempt + 1
 
 
 def read_text(link: Link, table: str, hash_: str) -> str | None:
@@ -282,7 +316,7 @@ def verify(link: Link, changes_hash: Callable[[int], str]) -> list[Flaw]:
         digests[run.run] = run.digest or ""
         if run.status == "pending":
             continue
-        if sealed(run, read_steps(link, run.run)) != run:
+        if sealed(run, read_steps(link, run.run), read_calls(link, run.run)) != run:
             flaws.append(Flaw(run.run, f"the record of run {run.run} was changed"))
     before = START
     rows = link.ask("select number, time, run, changes, previous, hash from com_commit order by number")

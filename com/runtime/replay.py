@@ -13,7 +13,7 @@ from com.plan import Plan
 from com.runtime import journal
 from com.runtime.arguments import restored
 from com.runtime.bind import Program
-from com.runtime.calls import Recorded
+from com.runtime.calls import recorded
 from com.runtime.canon import hash_json, hash_text
 from com.runtime.digest import digest
 from com.runtime.engines import EngineError, Link
@@ -92,7 +92,8 @@ def replay(link: Link, reflection: Reflection, number: int, compile: Compile) ->
     found = _Found(row, steps)
     text = journal.read_text(link, "com_program", row.program) or ""
     stored = journal.read_text(link, "com_schema", row.schema_hash)
-    found.expect("run", "record", row.digest, journal.sealed(row, steps).digest, "journal changed: the run's record")
+    sealed = journal.sealed(row, steps, journal.read_calls(link, number))
+    found.expect("run", "record", row.digest, sealed.digest, "journal changed: the run's record")
     found.expect("run", "program", row.program, hash_text(text), "program changed")
     schema = load_schema(stored) if stored else reflection.schema
     found.expect("run", "schema", row.schema_hash, schema_hash(schema), "schema changed: the recorded one")
@@ -174,8 +175,7 @@ def _again(
     program = Program(plan, copy)
     same_plan = found.expect("run", "plan", row.plan, program.digest, found.cause or "compiler changed")
     order = Order(given, datetime.fromisoformat(row.clock), row.zone, history=bool(row.history))
-    recorded = {path: (i, json.loads(r)) for path, (i, r) in journal.read_calls(copy, row.run).items()}
-    calls = Recorded(recorded, may_call=False)
+    calls = recorded(journal.read_calls(copy, row.run), may_call=False)
     ids, batches = json.loads(row.ids), True
     engine = "" if row.engine_version == copy.version else "engine changed"
     cause = found.cause or engine or ("" if same_plan else "compiler changed")
@@ -284,10 +284,8 @@ def _redo(link: Link, target: Link, runner: Runner, row: RunRow, compile: Compil
             parent=row.parent,
             at=row.ended,
         )
-        calls = {path: (i, json.loads(r)) for path, (i, r) in journal.read_calls(link, row.run).items()}
-        outcome = runner.run(
-            Program(plan, target), schema, order, number=row.run, calls=Recorded(calls, may_call=False)
-        )
+        calls = journal.read_calls(link, row.run)
+        outcome = runner.run(Program(plan, target), schema, order, number=row.run, calls=calls)
     except Error as error:
         return Difference(place, "status", "done", str(error), "the journal does not lead there")
     made = journal.read_run(target, row.run)

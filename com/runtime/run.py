@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from com.diagnostics import Busy, Error, KeyReused, Lost, MustChange
+from com.diagnostics import Busy, CallUnsettled, Error, KeyReused, Lost, MustChange, TakenUp
 from com.node import Node, dump
 from com.plan import Field, Plan
 from com.runtime import journal
 from com.runtime.arguments import Given
 from com.runtime.bind import Program, Relation
-from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, make
+from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, answered, make, recorded
 from com.runtime.canon import hash_json, restore_rows, to_json, types_of
 from com.runtime.engines import EngineError, Link
 from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
 from com.runtime.failures import explain
 from com.runtime.history import Changes, Image, read_images, step_hashes
-from com.runtime.journal import Head, RunRow, StepRow
+from com.runtime.journal import CallRow, Head, RunRow, StepRow
 from com.runtime.outcome import Outcome, RunError, StepRun
 from com.schema import Schema, dump_schema, parse_type
 from com.source import NOWHERE
+
+MOVES = 5
+"""So often a call is made again because its inputs have changed."""
+
+PATIENCE = 5.0
+"""So many seconds com waits for the outcome of a run that somebody else has taken up."""
 
 WAITS = (0.01, 0.05, 0.2, 0.5)
 """Seconds between tries when the memory is busy, besides what the engine itself waits."""
@@ -73,15 +79,15 @@ class Runner:
     # ------------------------------------------------------------ running
 
     def run(
-        self, program: Program, schema: Schema, order: Order, number: int | None = None, calls: Recorded | None = None
+        self, program: Program, schema: Schema, order: Order, number: int | None = None, calls: Sequence[CallRow] = ()
     ) -> Outcome:
         """Runs to the end, or raises RunError and leaves memory as it was. A journal that is rebuilt gives the run's
         number and recorded calls."""
-        return _Attempts(self, program, schema, order, number, calls or Recorded({})).run()
+        return _Attempts(self, program, schema, order, number, calls).run()
 
     def read(self, program: Program, schema: Schema, order: Order) -> Outcome:
         """Runs a program that writes nothing on a memory that is only read: nothing is journaled."""
-        return self.preview(program, schema, order, Recorded({}), watched=False)
+        return self.preview(program, schema, order, Recorded(), watched=False)
 
     def preview(self, program: Program, schema: Schema, order: Order, calls: Recorded, watched: bool = True) -> Outcome:
         """Runs, and gives the transaction up whatever happens."""
@@ -170,11 +176,21 @@ def _steps(done: Execution, hashes: Mapping[int, str]) -> tuple[StepRun, ...]:
     return tuple(s.with_(changes=hashes[s.number]) if s.number in hashes else s for s in done.steps)
 
 
+class _NotOurs(Exception):
+    """The pending run was taken up by somebody else, or was finished."""
+
+
 class _Attempts:
-    """The tries of one run."""
+    """The tries of one run. `attempt` is the run's counter in the journal as this one has set it."""
 
     def __init__(
-        self, runner: Runner, program: Program, schema: Schema, order: Order, number: int | None, calls: Recorded
+        self,
+        runner: Runner,
+        program: Program,
+        schema: Schema,
+        order: Order,
+        number: int | None,
+        calls: Sequence[CallRow],
     ) -> None:
         self.runner = runner
         self.number = number
@@ -184,13 +200,35 @@ class _Attempts:
         self.order = order
         self.started = real_time() if order.at is None else order.at
         self.given = order.given.json(program.plan)
-        self.calls = calls
+        self.told = calls
+        self.calls = recorded(calls, may_call=number is None)
+        self.failed_call: CallRow | None = None
+        self.moved = 0
         self.reserved: int | None = None
+        self.attempt = 0
         self.row: RunRow | None = None
         self.base = 0
         self.unsure = False
 
     def run(self) -> Outcome:
+        try:
+            return self._tries()
+        except _NotOurs:
+            self._give_up()
+        except RunError as failed:
+            self._give_up()
+            try:
+                self._record(failed)
+            except _NotOurs:
+                self._give_up()
+            else:
+                raise
+        except BaseException:
+            self._give_up()
+            raise
+        return self._others()
+
+    def _tries(self) -> Outcome:
         batches, tries = True, 0
         while True:
             try:
@@ -200,22 +238,10 @@ class _Attempts:
                 batches = False
             except NeedCall as need:
                 self.link.rollback()
-                try:
-                    self._call(need)
-                except RunError as failed:
-                    raise self._record(failed) from failed.__cause__
+                self._call(need)
             except EngineError as error:
                 self._give_up()
-                try:
-                    tries = _busy(error, tries, self.schema)
-                except RunError as failed:
-                    raise self._record(failed) from None
-            except RunError as failed:
-                self._give_up()
-                raise self._record(failed) from failed.__cause__
-            except BaseException:
-                self._give_up()
-                raise
+                tries = _busy(error, tries, self.schema)
 
     def _give_up(self) -> None:
         try:
@@ -232,11 +258,16 @@ class _Attempts:
             if earlier is not None:
                 link.rollback()
                 return earlier
+        else:
+            self._check_ours()
         head = journal.head(link)
         if head.commits == 0 and journal.meta(link, "held_rows") is None:
             journal.begin(link, schema)
         self.base = head.commits
         number = self.reserved or self.number or head.run + 1
+        if self.number is not None:
+            for call in self.told:
+                journal.write_call(link, call.with_(run=number))
         done = execution(self.program, schema, self.order, self.calls, number, batches)
         done.go()
         images = read_images(link, schema, number) if done.written and order.history else []
@@ -305,6 +336,8 @@ class _Attempts:
             "idempotency": order.key,
             "started": self.started,
             "ended": None,
+            "attempt": self.attempt,
+            "calls": None,
             "steps": None,
             "digest": None,
         }
@@ -342,6 +375,7 @@ class _Attempts:
                 ended=ended,
             ),
             step_rows,
+            journal.read_calls(link, number) if self.calls.results else (),
         )
         journal.write_run(link, self.row, step_rows, replace=self.reserved is not None)
         if done.written:
@@ -359,62 +393,116 @@ class _Attempts:
                 self.link.put("delete from com_id where tbl = ?", [[table]])
                 self.link.put("insert into com_id values (?, ?)", [[table, last]])
 
-    def _record(self, failed: RunError) -> RunError:
+    def _record(self, failed: RunError) -> None:
         """Writes the failed run's row, in a transaction of its own."""
+        if isinstance(failed.message, Lost) and self.unsure:
+            return
+        tries = 0
+        while True:
+            try:
+                self.link.begin()
+                number = self._write_failed(failed)
+                self.link.commit()
+                failed.run_id = number
+                self.runner.has_journal = True
+                return
+            except EngineError as error:  # what could not be written cannot be recorded either
+                self._give_up()
+                if error.kind != "busy" or isinstance(failed.message, Busy) or tries >= len(WAITS):
+                    return
+                time.sleep(WAITS[tries])
+                tries += 1
+
+    def _write_failed(self, failed: RunError) -> int:
         link, message = self.link, failed.message
-        if isinstance(message, Lost) and self.unsure:
-            return failed
-        try:
-            link.begin()
-            self._journal()
-            head = journal.head(link)
-            number = self.reserved or head.run + 1
-            self._keep()
-            data = [message.code, dump(message), failed.path]
-            row = journal.sealed(
-                self._pending(
-                    number,
-                    status="failed",
-                    code=message.code,
-                    message=message.fill(message.text),
-                    path=failed.path,
-                    outcome=hash_json(data),
-                    idempotency=None,
-                    base=self.base or head.commits,
-                    ended=real_time() if self.order.at is None else self.order.at,
-                ),
-                [],
-            )
-            journal.write_run(link, row, [], replace=self.reserved is not None)
-            journal.write_head(link, head.with_(run=max(head.run, number)))
-            link.commit()
-            failed.run_id = number
-            self.runner.has_journal = True
-        except EngineError:  # what could not be written cannot be recorded either
-            self._give_up()
-        return failed
+        self._check_ours()
+        self._journal()
+        head = journal.head(link)
+        number = self.reserved or head.run + 1
+        self._keep()
+        if self.failed_call is not None:
+            journal.write_call(link, self.failed_call.with_(run=number))
+        row = journal.sealed(
+            self._pending(
+                number,
+                status="failed",
+                code=message.code,
+                message=message.fill(message.text),
+                path=failed.path,
+                outcome=hash_json([message.code, dump(message), failed.path]),
+                idempotency=None,
+                base=self.base or head.commits,
+                ended=real_time() if self.order.at is None else self.order.at,
+            ),
+            [],
+            journal.read_calls(link, number),
+        )
+        journal.write_run(link, row, [], replace=self.reserved is not None)
+        journal.write_head(link, head.with_(run=max(head.run, number)))
+        return number
 
     # ------------------------------------------------------------ calls and keys
 
     def _call(self, need: NeedCall) -> None:
         """Makes a call while no transaction is open, and records its result in a commit of its own."""
-        link = self.link
         if self.reserved is None:
             self._commits(self._reserve)
-        rows = _made(self.runner.registry, need, self.program.plan)
-        data = self.calls.record(need, rows)
         number = self.reserved
-        assert number is not None
-        self._commits(lambda: journal.write_call(link, number, need.path, need.call.function, need.inputs, data))
+        if number is None:  # the key was used meanwhile
+            return
+        call = CallRow(number, need.path, need.call.function, need.inputs, None)
+        try:
+            if need.path in self.calls.results:
+                self.moved += 1
+                if self.moved >= MOVES:
+                    unsettled = CallUnsettled(need.call.function, MOVES)
+                    raise RunError(unsettled, need.step.span, need.path, text=self.program.plan.text)
+            rows = _made(self.runner.registry, need, self.program.plan)
+        except RunError as failed:
+            self.failed_call = call.with_(failure=to_json(dump(failed.message)))
+            raise
+        call = call.with_(result=to_json(self.calls.record(need, rows)))
+        self._commits(lambda: self._write_call(call))
+
+    def _write_call(self, call: CallRow) -> None:
+        self._check_ours()
+        self.calls.results[call.path] = answered(journal.write_call(self.link, call))
 
     def _reserve(self) -> None:
         self._journal()
+        if self.order.key is not None and journal.find_key(self.link, self.order.key) is not None:
+            return
         head = journal.head(self.link)
-        self.base = head.commits
+        self.attempt = 1
         self._keep()
         journal.write_run(self.link, self._pending(head.run + 1), [], replace=False)
         journal.write_head(self.link, head.with_(run=head.run + 1))
         self.reserved = head.run + 1
+
+    def _check_ours(self) -> None:
+        """Inside a transaction: whether the reserved run may still be finished here."""
+        if self.reserved is not None and not journal.owns(self.link, self.reserved, self.attempt):
+            raise _NotOurs
+
+    def _others(self) -> Outcome:
+        """The outcome of the run that somebody else has taken up, as soon as it is there."""
+        key, number = self.order.key, self.reserved or 0
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                row = journal.find_key(self.link, key) if key is not None else None
+                if row is not None and row.run == number and row.status == "done":
+                    return read_outcome(self.link, self.schema, row).with_(repeated=True)
+                if row is None or row.run != number:
+                    found = self.link.ask("select code, message from com_run where run = ?", number)
+                    state = f"failed there: {found[0][0]} {found[0][1]}" if found and found[0][0] else "is gone"
+                    raise RunError(TakenUp(number, state), NOWHERE)
+            except EngineError as error:
+                if error.kind != "busy":
+                    raise RunError(explain(error, self.schema, None), NOWHERE) from None
+            if time.monotonic() > until:
+                raise RunError(TakenUp(number, "is not finished there"), NOWHERE)
+            time.sleep(WAITS[1])
 
     def _commits(self, do: Any) -> None:
         """Does something in a transaction of its own, again while the memory is busy."""
@@ -437,10 +525,13 @@ class _Attempts:
         if row.program != self.program.program or row.parameters != to_json(self.given):
             raise Error(KeyReused(key, row.run))
         if row.status == "pending":
-            self.reserved = row.run
+            attempt = journal.take_up(self.link, row)
+            calls = recorded(journal.read_calls(self.link, row.run))
+            self.link.commit()
+            self.reserved, self.attempt, self.calls = row.run, attempt, calls
             self.order = self.order.with_(clock=datetime.fromisoformat(row.clock), zone=row.zone)
-            recorded = journal.read_calls(self.link, row.run)
-            self.calls = Recorded({path: (inputs, json.loads(data)) for path, (inputs, data) in recorded.items()})
+            self.link.begin()
+            self._check_ours()
             return None
         return read_outcome(self.link, self.schema, row).with_(repeated=True)
 
