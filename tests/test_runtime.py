@@ -558,6 +558,30 @@ def test_a_plan_is_for_one_schema(memory: Memory) -> None:
     assert memory.schema != Schema(SHOP.tables)
 
 
+@pytest.mark.parametrize(
+    ("column", "now"),
+    [
+        ("stock integer not null default 0", "stock text not null default 0"),
+        ("stock integer not null default 0", "stock integer not null default 1"),
+        ("stock >= 0", "stock >= 1"),
+        ("decimal(10,2)", "decimal(12,2)"),
+    ],
+)
+def test_a_schema_changed_outside_is_noticed(tmp_path: Path, column: str, now: str) -> None:
+    create(str(tmp_path / "a.db"), SHOP, DDL).close()
+    with connect(str(tmp_path / "a.db")) as memory:
+        assert memory.schema == SHOP
+        before = memory.schema_hash
+        memory.link.run("create index by_price on fruits (price)", {})
+        assert memory.schema == SHOP
+        text = memory.link.run("select sql from sqlite_master where name = 'fruits'", {})[0][0]
+        assert column in text
+        memory.link.run("drop table fruits", {})
+        memory.link.run(text.replace(column, now), {})
+        assert memory.schema != SHOP and memory.schema_hash != before
+        assert memory.schema.table("sales") == SHOP.table("sales")
+
+
 def test_an_older_or_newer_journal(memory: Memory) -> None:
     memory.link.run("update com_meta set value = '99' where name = 'journal'", {})
     with pytest.raises(Error) as failed:

@@ -132,11 +132,51 @@ def test_a_changed_journal_is_found(memory: Memory, table: str, column: str, res
         "delete from com_commit where number = 5",
         "delete from com_run where run = 2",
         "update com_head set hash = ''",
+        "update com_head set run = 99",
+        "update com_head set time = 1",
+        "delete from com_head",
+        "insert into com_head values (2, 0, 0, 0, '')",
+        "update com_program set text = text || ' ' where text like 'program sell%'",
+        "update com_program set name = 'buy' where text like 'program sell%'",
+        "delete from com_program where text like 'program sell%'",
+        "update com_program set text = x'00ff'",
+        "update com_schema set text = '{'",
+        "delete from com_schema",
+        "update com_blob set data = data || ' '",
+        "delete from com_blob",
+        "update com_meta set value = '1' where name = 'held_rows'",
+        "delete from com_meta where name = 'held_rows'",
+        "insert into com_meta values ('rebuilt', '1')",
+        "update com_id set last = 1 where tbl = 'fruits'",
+        "update com_id set last = 'x' where tbl = 'fruits'",
+        "delete from com_id",
+        "insert into com_step values (77, 1, '', '', '', '', '', null, 0, '')",
+        "insert into com_call values (2, 'x', 'x', '', '[]', null)",
+        "insert into com_change values (6, 1, 1, 'fruits', '[1]', '{}', null)",
+        "delete from com_run where run = 3",
+        "update com_run set ids = 'x' where run = 2",
+        "update com_run set status = 'pending', digest = null where run = 2",
+        "update com_run set parameters = cast(x'ff' as text) where run = 2",
+        "update com_step set rows = '{' where run = 2",
+        *[
+            f"update com_change set {column} = {text} where run = 2 and step = 3"
+            for column in ("key", "before", "after")
+            for text in ("''", "'['", "'[]'", "'{}'", "'x'", "x'00'", f"{column} || '}}'", f"{column} || ' '", "7")
+        ],
     ],
 )
 def test_a_broken_chain_is_found(memory: Memory, change: str) -> None:
     memory.link.run(change, {})
     assert memory.verify() != []
+    for run in (2, 3, 6):
+        try:
+            memory.replay(run, recorded)
+        except Error as failed:
+            assert failed.message.code in ("CM602", "CM603", "CM607", "CM608", "CM512", "CM513", "CM515", "CM541")
+    try:
+        memory.replay_all("sqlite://", recorded)
+    except Error as failed:
+        assert failed.message.code in ("CM602", "CM605", "CM607", "CM512", "CM513", "CM515")
 
 
 def test_changes_from_outside_are_named(memory: Memory) -> None:
@@ -190,8 +230,15 @@ def test_calls_are_answered_from_the_journal(tmp_path: Path) -> None:
             assert made.replay(3, recorded).same
             assert made.verify() == []
         memory.link.run("update com_call set result = '[[5]]' where run = 2", {})
+        assert memory.verify() != []
         found = memory.replay(2, recorded)
         assert not found.same
+        for text in ("'['", "'7'", "null", "x'00'"):
+            memory.link.run(f"update com_call set result = {text} where run = 2", {})
+            assert memory.verify() != []
+            assert not memory.replay(2, recorded).same
+        memory.link.run("update com_call set failure = '{}' where run = 2", {})
+        assert not memory.replay(2, recorded).same
         memory.link.run("delete from com_call where run = 3", {})
         assert not memory.replay(3, recorded).same
 

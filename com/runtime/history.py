@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, overload
 
+from com.diagnostics import ChainBroken, Error
 from com.plan import Field
 from com.runtime.canon import at_scale, canonical, hash_json
 from com.runtime.engines import EngineError, Link
@@ -18,8 +19,14 @@ _scan = json.JSONDecoder(parse_float=Decimal).raw_decode
 
 
 def _decode(text: str) -> Any:
-    """The data of an image's JSON, which has no blanks around it."""
-    return _scan(text)[0]
+    """The data of an image's JSON, which has nothing around it. `Error` if it is none."""
+    try:
+        data, end = _scan(text)
+    except (ValueError, TypeError, RecursionError):
+        end = -1
+    if end != len(text):
+        raise Error(ChainBroken("a row image is not as it was written"))
+    return data
 
 
 class Image:

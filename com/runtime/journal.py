@@ -5,8 +5,7 @@ All hashes are SHA-256 over canonical JSON of typed values (com.runtime.canon), 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from com.diagnostics import Error, JournalVersion, NoSuchRun
@@ -19,7 +18,7 @@ VERSION = "1"
 """Of the journal's format. Journals of every released format stay readable."""
 
 START = "0" * 64
-"""The hash before the first commit."""
+"""The head's hash before there are commits."""
 
 
 def _table(name: str, key: str, columns: str) -> Table:
@@ -85,14 +84,11 @@ def exists(link: Link) -> bool:
     return True
 
 
-def create(link: Link, schema: Schema, declared: str | None = None) -> None:
-    """Makes the journal's tables, inside a transaction. `declared`: the schema that com made the memory with."""
+def create(link: Link, **known: str) -> None:
+    """Makes the journal's tables, inside a transaction. `known`: what com_meta shall hold besides."""
     for statement in statements(link):
         link.run(statement, {})
-    meta = [["journal", VERSION]]
-    if declared is not None:
-        meta.append(["schema", declared])
-    link.put("insert into com_meta values (?, ?)", meta)
+    link.put("insert into com_meta values (?, ?)", [["journal", VERSION], *known.items()])
     link.put("insert into com_head values (1, 0, 0, 0, ?)", [[START]])
 
 
@@ -217,6 +213,11 @@ def write_run(link: Link, run: RunRow, steps: list[StepRow], replace: bool) -> N
         link.put(_PUT_STEP, [_values(step) for step in steps])
 
 
+def origin(link: Link) -> str:
+    """The hash before the first commit: over com_meta, which stays as it is from then on."""
+    return hash_json([list(row) for row in link.ask("select name, value from com_meta order by name")])
+
+
 def commit_hash(number: int, time: int, run: int, digest: str, changes: str, previous: str) -> str:
     """The hash of a commit: over the run's digest, the hash of its changes and the hash of the commit before."""
     return hash_json([number, time, run, digest, changes, previous])
@@ -225,8 +226,9 @@ def commit_hash(number: int, time: int, run: int, digest: str, changes: str, pre
 def write_commit(link: Link, before: Head, run: RunRow, time: int, changes: str) -> Head:
     """Adds a commit to the chain; the new head (which is yet to be written)."""
     number = before.commits + 1
-    made = commit_hash(number, time, run.run, run.digest or "", changes, before.hash)
-    link.put("insert into com_commit values (?, ?, ?, ?, ?, ?)", [[number, time, run.run, changes, before.hash, made]])
+    previous = before.hash if before.commits else origin(link)
+    made = commit_hash(number, time, run.run, run.digest or "", changes, previous)
+    link.put("insert into com_commit values (?, ?, ?, ?, ?, ?)", [[number, time, run.run, changes, previous, made]])
     return Head(max(before.run, run.run), number, time, made)
 
 
@@ -305,36 +307,3 @@ class Flaw(Node):
 
     run: int | None
     detail: str
-
-
-def verify(link: Link, changes_hash: Callable[[int], str]) -> list[Flaw]:
-    """What does not fit in the journal: a run's row or steps, or the chain of commits. Tamper-evident, not
-    tamper-proof: whoever can write the database can write a whole new chain."""
-    flaws = []
-    digests: dict[int, str] = {}
-    for run in read_runs(link):
-        digests[run.run] = run.digest or ""
-        if run.status == "pending":
-            continue
-        if sealed(run, read_steps(link, run.run), read_calls(link, run.run)) != run:
-            flaws.append(Flaw(run.run, f"the record of run {run.run} was changed"))
-    before = START
-    rows = link.ask("select number, time, run, changes, previous, hash from com_commit order by number")
-    for place, (number, time, run_number, changes, previous, hash_) in enumerate(rows, 1):
-        made = commit_hash(number, time, run_number, digests.get(run_number, ""), changes, previous)
-        if number != place or previous != before or made != hash_:
-            flaws.append(Flaw(run_number, f"commit {number} does not fit in the chain"))
-            break
-        if changes and changes != changes_hash(run_number):
-            flaws.append(Flaw(run_number, f"the row images of run {run_number} were changed"))
-        before = hash_
-    now = head(link)
-    if not flaws and (now.commits != len(rows) or now.hash != before):
-        flaws.append(Flaw(None, "commits are missing at the end of the chain"))
-    return flaws
-
-
-def parameters_of(run: RunRow) -> dict[str, Any]:
-    """The parameters as they were given, as canonical JSON data."""
-    read: dict[str, Any] = json.loads(run.parameters)
-    return read

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 from com.diagnostics import (
     BadParameter,
+    ChainBroken,
     Error,
     OtherSchema,
     ReadOnlyMemory,
@@ -25,16 +26,16 @@ from com.runtime import journal, replay
 from com.runtime.arguments import Given, take
 from com.runtime.bind import Program
 from com.runtime.calls import REGISTRY, Recorded, Registry
-from com.runtime.canon import hash_json
+from com.runtime.canon import hash_text
 from com.runtime.digest import digest
 from com.runtime.engines import EngineError, Link, open_link
 from com.runtime.failures import explain
-from com.runtime.history import read_images, step_hashes
 from com.runtime.journal import Flaw, RunRow
 from com.runtime.outcome import Outcome
 from com.runtime.reflect import Reflection, merged, reflect
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
 from com.runtime.run import Order, Runner, local_time, read_outcome, real_time
+from com.runtime.verify import verify
 from com.schema import Schema, dump_schema, load_schema, schema_hash
 
 PROGRAMS = 256
@@ -141,9 +142,9 @@ class Memory:
             self._stamp = stamp
             self.link.refresh()
             found = reflect(self.link, self.url)
-            declared = self._declared()
-            if declared is not None:
-                found = found.with_(schema=merged(declared, found.schema))
+            declared, made = self._declared("schema"), self._declared("made")
+            if declared is not None and made is not None:
+                found = found.with_(schema=merged(declared, made, found.schema))
             if self._reflection is None or found.schema != self._reflection.schema:
                 self._hash = schema_hash(found.schema)
                 self._reflection = found
@@ -156,24 +157,26 @@ class Memory:
         """The structure as it was last read."""
         return self._reflection or self._reflected()
 
-    def _declared(self) -> Schema | None:
-        """The schema that com made the memory with."""
+    def _declared(self, name: str) -> Schema | None:
+        """The schema that com made the memory with (`schema`), or what was read of it then (`made`)."""
         if not journal.exists(self.link):
             return None
-        hash_ = journal.meta(self.link, "schema")
+        hash_ = journal.meta(self.link, name)
         text = journal.read_text(self.link, "com_schema", hash_) if hash_ else None
-        return load_schema(text) if text else None
+        return load_schema(text) if isinstance(text, str) and hash_text(text) == hash_ else None
 
-    def make_tables(self, schema: Schema, statements: Iterable[str]) -> None:
-        """Makes a schema's tables by their DDL, and keeps the schema as declared."""
+    def make_tables(self, schema: Schema, statements: Iterable[str], **known: str) -> None:
+        """Makes a schema's tables by their DDL, and keeps the schema as declared, and as it is read back. `known`: what
+        the journal's com_meta shall hold besides."""
         link = self.link
         try:
             link.begin()
             for statement in statements:
                 link.run(statement, {})
-            named = schema_hash(schema)
-            journal.create(link, schema, named)
-            journal.keep(link, "com_schema", named, dump_schema(schema))
+            made = reflect(link, self.url).schema
+            journal.create(link, schema=schema_hash(schema), made=schema_hash(made), **known)
+            for kept in (schema, made):
+                journal.keep(link, "com_schema", schema_hash(kept), dump_schema(kept))
             link.commit()
         except EngineError as error:
             link.rollback()
@@ -268,7 +271,11 @@ class Memory:
 
     def outcome(self, number: int) -> Outcome:
         """The outcome of a run, as the journal holds it."""
-        return read_outcome(self.link, self.schema, self.run(number))
+        row = self.run(number)
+        try:
+            return read_outcome(self.link, self.schema, row)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, StopIteration):
+            raise Error(ChainBroken(f"the record of run {number} cannot be read")) from None
 
     def digest(self) -> str:
         """A hash over all rows of all tables: the same for the same rows on every engine."""
@@ -276,14 +283,7 @@ class Memory:
 
     def verify(self) -> list[Flaw]:
         """Where the journal is not as it was written: nothing if all fits."""
-        if not journal.exists(self.link):
-            return []
-
-        def changes_hash(run: int) -> str:
-            hashes = step_hashes(read_images(self.link, self.schema, run))
-            return hash_json([[s, hashes[s]] for s in sorted(hashes)])
-
-        return journal.verify(self.link, changes_hash)
+        return verify(self.link, self.schema) if journal.exists(self.link) else []
 
     def replay(self, number: int, compile: Compile) -> Replayed:
         """Runs a recorded run again, on a copy of the memory as it was; says what is not the same."""
@@ -299,7 +299,7 @@ class Memory:
             if target.schema.tables or journal.exists(target.link):
                 raise Error(TablesThere(", ".join(t.name for t in target.schema.tables) or "a journal"))
             statements = create(self.schema, target.engine) if create else self.link.structure()
-            target.make_tables(self.schema, statements)
+            target.make_tables(self.schema, statements, rebuilt="1")
             return replay.rebuild(self.link, self.schema, target.link, compile, progress)
         finally:
             target.close()

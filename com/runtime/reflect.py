@@ -26,7 +26,7 @@ class Reflection(Node):
 
 def reflect(link: Link, url: URL) -> Reflection:
     """Reads the tables and views of a memory."""
-    engine = create_engine(url, creator=lambda: link.driver, poolclass=StaticPool)
+    engine = create_engine(url, creator=lambda: _Steady(link.driver), poolclass=StaticPool)
     with warnings.catch_warnings(), engine.connect() as connection:
         warnings.simplefilter("ignore")
         inspector = inspect(connection)
@@ -40,6 +40,21 @@ def reflect(link: Link, url: URL) -> Reflection:
             computed[name] = frozenset(column for column, _, filled in columns if filled)
     names = {t.name.lower(): t.name for t in tables}
     return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed)
+
+
+class _Steady:
+    """A driver's connection whose transaction SQLAlchemy leaves alone."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def commit(self) -> None:
+        """Is com's own to say."""
+
+    rollback = close = commit
 
 
 def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: list[tuple[str, str, bool]]) -> Table:
@@ -113,19 +128,10 @@ def _linked(table: Table, tables: list[Table], names: dict[str, str]) -> Table:
     return table.with_(foreign_keys=tuple(sorted(keys, key=lambda k: (k.columns, k.table))))
 
 
-def agrees(declared: Table, found: Table) -> bool:
-    """True if a table as it was declared to com is what the memory holds."""
-    return (
-        [(c.name, c.nullable or c.name in declared.primary_key) for c in declared.columns]
-        == [(c.name, c.nullable or c.name in declared.primary_key) for c in found.columns]
-        and declared.primary_key == found.primary_key
-        and {frozenset(u) for u in declared.uniques} == {frozenset(u) for u in found.uniques}
-        and {(k.columns, k.table, k.target) for k in declared.foreign_keys}
-        == {(k.columns, k.table, k.target) for k in found.foreign_keys}
-    )
-
-
-def merged(declared: Schema, found: Schema) -> Schema:
-    """The tables as declared where the memory still agrees, else as found."""
+def merged(declared: Schema, made: Schema, found: Schema) -> Schema:
+    """The tables as declared where the memory is still as it was made, but for its indexes; else as found."""
     known = {t.name: t for t in declared.tables}
-    return Schema(tuple(known[t.name] if t.name in known and agrees(known[t.name], t) else t for t in found.tables))
+    then = {t.name: t.with_(indexes=()) for t in made.tables}
+    return Schema(
+        tuple(known[t.name] if t.name in known and t.with_(indexes=()) == then.get(t.name) else t for t in found.tables)
+    )

@@ -24,6 +24,7 @@ from com.runtime.journal import RunRow, StepRow
 from com.runtime.outcome import Change, RunError, StepRun
 from com.runtime.reflect import Reflection
 from com.runtime.run import Order, Runner, execution, result_of
+from com.runtime.verify import verify
 from com.schema import Schema, load_schema, schema_hash
 from com.source import NOWHERE
 
@@ -88,15 +89,30 @@ def replay(link: Link, reflection: Reflection, number: int, compile: Compile) ->
     row = run_of(link, number)
     if row.status == "pending":
         raise Error(RunPending(number, "run it again with its key"))
-    steps = tuple(journal.read_steps(link, number))
-    found = _Found(row, steps)
+    found = _Found(row)
+    try:
+        steps = _replay(link, reflection, row, compile, found)
+    except Exception as error:
+        if isinstance(error, Error) and not isinstance(error, EngineError):
+            raise
+        flaws = verify(link, reflection.schema)
+        if not flaws:
+            raise
+        steps = ()
+        found.note("run", "record", "as it was written", flaws[0].detail, "journal changed")
+    return Replayed(row, steps, tuple(found.differences))
+
+
+def _replay(link: Link, reflection: Reflection, row: RunRow, compile: Compile, found: _Found) -> tuple[StepRow, ...]:
+    steps = tuple(journal.read_steps(link, row.run))
     text = journal.read_text(link, "com_program", row.program) or ""
     stored = journal.read_text(link, "com_schema", row.schema_hash)
-    sealed = journal.sealed(row, steps, journal.read_calls(link, number))
+    sealed = journal.sealed(row, steps, journal.read_calls(link, row.run))
     found.expect("run", "record", row.digest, sealed.digest, "journal changed: the run's record")
     found.expect("run", "program", row.program, hash_text(text), "program changed")
-    schema = load_schema(stored) if stored else reflection.schema
-    found.expect("run", "schema", row.schema_hash, schema_hash(schema), "schema changed: the recorded one")
+    kept = hash_text(stored) if stored is not None else "none"
+    found.expect("run", "schema", row.schema_hash, kept, "schema changed: the recorded one")
+    schema = load_schema(stored) if stored is not None and kept == row.schema_hash else reflection.schema
     now = schema_hash(reflection.schema)
     if now != row.schema_hash and not found.differences:
         found.note("run", "schema", row.schema_hash, now, "schema changed since")
@@ -106,13 +122,13 @@ def replay(link: Link, reflection: Reflection, number: int, compile: Compile) ->
         _again(copy, schema, row, steps, text, compile, found)
     finally:
         copy.close()
-    return Replayed(row, steps, tuple(found.differences))
+    return steps
 
 
 class _Found:
     """Differences as they are met; the first cause found explains those that follow from it."""
 
-    def __init__(self, row: RunRow, steps: tuple[StepRow, ...]) -> None:
+    def __init__(self, row: RunRow) -> None:
         self.row = row
         self.differences: list[Difference] = []
         self.cause = ""
@@ -250,7 +266,14 @@ def rebuild(link: Link, schema: Schema, target: Link, compile: Compile, progress
     for place, row in enumerate(runs):
         if progress is not None:
             progress(place, len(runs))
-        difference = _redo(link, target, runner, row, compile)
+        try:
+            difference = _redo(link, target, runner, row, compile)
+        except Exception as error:
+            flaws = [] if isinstance(error, Error) and not isinstance(error, EngineError) else verify(link, schema)
+            if not flaws:
+                raise
+            place_ = f"run {row.run}"
+            difference = Difference(place_, "record", "as it was written", flaws[0].detail, "journal changed")
         if difference is not None:
             break
     if progress is not None:
@@ -270,6 +293,8 @@ def _redo(link: Link, target: Link, runner: Runner, row: RunRow, compile: Compil
     stored = journal.read_text(link, "com_schema", row.schema_hash)
     if text is None or stored is None:
         raise Error(ChainBroken(f"the program or schema of run {row.run} is missing"))
+    if hash_text(text) != row.program or hash_text(stored) != row.schema_hash:
+        raise Error(ChainBroken(f"the program or schema of run {row.run} is not as it was"))
     schema = load_schema(stored)
     place = f"run {row.run}"
     try:

@@ -96,7 +96,7 @@ class Runner:
             try:
                 link.begin()
                 if not link.read_only and not journal.exists(link):
-                    journal.create(link, schema)
+                    journal.create(link)
                 number = 0 if link.read_only else journal.head(link).run + 1
                 done = execution(program, schema, order, calls, number, batches, watched=watched)
                 done.go()
@@ -284,7 +284,7 @@ class _Attempts:
 
     def _journal(self) -> None:
         if not self.runner.has_journal and not journal.exists(self.link):
-            journal.create(self.link, self.schema)
+            journal.create(self.link)
 
     def _commit(self, number: int) -> None:
         try:
