@@ -554,8 +554,22 @@ class Expressions(Resolution):
         if made.type.is_unknown:
             return made
         assert isinstance(made, ir.Apply)
+        if made.args[0].type.kind == "timestamp" and inner.type.kind == "date":
+            query = self._as_timestamps(query, column)
         found_in = ir.InQuery(BOOL, made.nullable, node.span, made.args[0], query)
         return self._negated(found_in, node.negated)
+
+    @staticmethod
+    def _as_timestamps(query: ir.Query, column: ir.Column) -> ir.Query:
+        """The query of one date column with its dates as timestamps."""
+        if isinstance(query, ir.Select):
+            date = query.columns[0].expr
+        else:
+            date = column.with_(alias="com_i")
+            source = ir.QuerySource(query, "com_i")
+            query = ir.Select(False, (), source, None, (), None, (), None, None)
+        made = ir.Cast(TIMESTAMP, date.nullable, date.span, date, True)
+        return query.with_(columns=(ir.Output(column.name, made),))
 
     def _scalar(self, node: syntax.ScalarQuery, env: Env) -> ir.Expr:
         query, outputs, card = self.subquery(node.query, env)
