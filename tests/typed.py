@@ -7,9 +7,10 @@ if it does not check, this file or the checker is wrong. A run may fail: keys co
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -24,10 +25,10 @@ NUMBERS = ("int", "decimal", "float")
 CLOCK = datetime(2024, 2, 29, 13, 14, 15, 160000)
 """The clock to run cases by."""
 
-_RESERVED = frozenset(
-    "select from where group order by having limit offset join left right full inner cross outer on using union intersect "
-    "except and or not in is null between like ilike case when then else end as set values into insert update delete "
-    "returning distinct exists true false for if cast extract".split()
+_RESERVED = re.compile(
+    r"(?i)(select|from|where|group|order|by|having|limit|offset|join|left|right|full|inner|cross|outer|on|using|union|"
+    r"intersect|except|and|or|not|in|is|null|between|like|ilike|case|when|then|else|end|as|set|values|into|insert|update|"
+    r"delete|returning|distinct|exists|true|false|for|if|cast|extract)\Z"
 )
 _WEIRD = ("a b", "Größe", "select", "x.y", "K-12 (%)", "it's", "Order")
 _TEXTS = (
@@ -56,7 +57,7 @@ _FLOATS = (0.0, 1.0, 0.5, -0.25, 2.75, 100.125, -8.0, 1e3)
 
 def name_text(name: str) -> str:
     """A name as a program writes it."""
-    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _RESERVED
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not _RESERVED.match(name)
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
@@ -134,6 +135,10 @@ class Table:
     @property
     def keys(self) -> list[list[str]]:
         return [self.key, *self.uniques, *([c.name] for c in self.columns if c.unique)]
+
+    @property
+    def seen(self) -> list[tuple[str, str]]:
+        return [(c.name, c.kind) for c in self.columns]
 
     def declared(self) -> str:
         parts = []
@@ -237,19 +242,20 @@ class Scope:
         return Scope([*self.values], [*self.lists], [*self.relations])
 
 
-_percent = st.integers(0, 99)
-_texts = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=5)
+Pick = Callable[[int, int], int]
+"""Gives a whole number between two."""
 
 
 class Maker:
     """Draws, and remembers what is in scope."""
 
-    def __init__(self, draw: Any) -> None:
-        self.draw = draw
-        self.room = 60
+    def __init__(self, pick: Pick) -> None:
+        self.pick = pick
+        self.room = 120
         self.tables: list[Table] = []
         self.scope = Scope()
         self.strict = False
+        self.queries = True
         self.names = 0
         self.arguments: dict[str, Any] = {}
         self.parameters: list[str] = []
@@ -257,21 +263,24 @@ class Maker:
     # ------------------------------------------------------------ chance
 
     def one(self, items: Sequence[Any]) -> Any:
-        return items[0] if len(items) == 1 else items[self.draw(st.integers(0, len(items) - 1))]
+        return items[0] if len(items) == 1 else items[self.pick(0, len(items) - 1)]
 
     def chance(self, percent: int) -> bool:
-        return bool(self.draw(_percent) >= 100 - percent)
+        return self.pick(0, 99) >= 100 - percent
 
     def count(self, least: int, most: int) -> int:
-        return int(self.draw(st.integers(least, most)))
+        return self.pick(least, most)
 
     def some(self, items: Sequence[Any], least: int, most: int) -> list[Any]:
         """Different items, in their order."""
         pool = list(range(len(items)))
-        chosen = []
-        for _ in range(min(self.count(least, most), len(items))):
-            chosen.append(pool.pop(self.count(0, len(pool) - 1)))
+        chosen = [pool.pop(self.pick(0, len(pool) - 1)) for _ in range(min(self.count(least, most), len(items)))]
         return [items[i] for i in sorted(chosen)]
+
+    def any_text(self) -> str:
+        """Any characters but NUL and halves of pairs."""
+        ranges = ((1, 0x7F), (0x80, 0x17F), (0x180, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
+        return "".join(chr(self.pick(*self.one(ranges))) for _ in range(self.count(0, 5)))
 
     def fresh(self, start: str) -> str:
         self.names += 1
@@ -288,7 +297,7 @@ class Maker:
             case "float":
                 return self.one(_FLOATS)
             case "text":
-                return self.draw(_texts) if self.chance(15) else self.one(_TEXTS)
+                return self.any_text() if self.chance(15) else self.one(_TEXTS)
             case "bool":
                 return self.chance(50)
             case "date":
@@ -411,7 +420,7 @@ class Maker:
 
     def fill(self, table: Table) -> None:
         taken: list[set[Any]] = [set() for _ in table.keys]
-        for number in range(self.count(0, 6)):
+        for number in range(self.one((0, 1, 3, 4, 5, 6, 7))):
             row: dict[str, Any] = {}
             for c in table.columns:
                 if c.identity:
@@ -459,7 +468,7 @@ class Maker:
 
     def expr(self, kind: str, ctx: Context, depth: int = 3) -> str:
         self.room -= 1
-        if depth <= 0 or self.room <= 0 or self.chance(35):
+        if depth <= 0 or self.room <= 0 or self.chance(25):
             return self.leaf(kind, ctx)
         if ctx.rows is not None and self.chance(40):
             return self.aggregate(kind, ctx, depth - 1)
@@ -491,7 +500,7 @@ class Maker:
                 return f"nullif({sub()}, {sub()})"
             case 5 if kind not in ("json", "bytes", "bool"):
                 return f"{self.one(('least', 'greatest'))}({', '.join(sub() for _ in range(self.count(1, 3)))})"
-            case 6 | 7 if self.tables:
+            case 6 | 7 if self.queries:
                 return "(" + self.scalar(kind, ctx, depth) + ")"
             case _:
                 return f"coalesce({sub()}, {sub()}, {self.constant(kind)})"
@@ -595,10 +604,13 @@ class Maker:
             lambda: f"cast({sub('int')} as bool)",
             lambda: self.in_list(kind, no, sub),
             lambda: self.in_list(kind, no, sub),
-            lambda: f"exists ({self.select(self.some(KINDS, 1, 2), ctx.seen_inside(), depth)[0]})",
-            lambda: f"({sub(kind)} {no}in ({self.select([other], ctx.seen_inside(), depth)[0]}))",
             lambda: self.exists_rows(),
         ]
+        if self.queries:
+            makes += [
+                lambda: f"exists ({self.select(self.some(KINDS, 1, 2), ctx.seen_inside(), depth)[0]})",
+                lambda: f"({sub(kind)} {no}in ({self.select([other], ctx.seen_inside(), depth)[0]}))",
+            ]
         return str(self.one(makes)())
 
     def pattern(self, sub: Any) -> str:
@@ -615,7 +627,7 @@ class Maker:
         if not lists:
             return f"({sub(kind)} {no}in ({sub(kind)}))"
         found = self.one(lists)
-        place = f"({found.text})" if self.chance(30) else found.text
+        place = f"({found.text})" if not self.strict and self.chance(30) else found.text
         return f"({sub(found.kind)} {no}in {place})"
 
     def exists_rows(self) -> str:
@@ -659,6 +671,8 @@ class Maker:
         inside = ctx if over else ctx.rows
         assert inside is not None
         inside.met = True
+        if not over:
+            inside = Context(inside.leaves)  # an aggregate over columns of a query around would be one of that query
         arg = lambda k: self.leaf(k, inside) if k == "float" else self.expr(k, inside, depth)  # noqa: E731
         distinct = "distinct " if not over and self.chance(20) else ""
         where = f" filter (where {self.expr('bool', inside.bare(), depth)})" if self.chance(20) else ""
@@ -715,9 +729,9 @@ class Maker:
         ]
         frames += ["range unbounded preceding", "rows between 2 preceding and 1 preceding"]
         framed = " over (" + " ".join([*parts, self.one(frames)]) + ")" if order and self.chance(40) else plain
-        args = f"{sub(kind)}" + self.one(("", ", 1", f", 2, {sub(kind)}", ", 0"))
+        args = lambda: f"{sub(kind)}" + self.one(("", ", 1", f", 2, {sub(kind)}", ", 0"))  # noqa: E731
         picks = [
-            lambda: f"{self.one(('lag', 'lead'))}({args}){plain}",
+            lambda: f"{self.one(('lag', 'lead'))}({args()}){plain}",
             lambda: f"{self.one(('first_value', 'last_value'))}({sub(kind)}){framed}",
             lambda: self.aggregate(kind, inside, depth, framed),
         ]
@@ -816,7 +830,7 @@ class Maker:
                 group = [f"{alias}.{name_text(k)}" for k in table.key]
                 ctx = Context(leaves, outer, rows)
             else:
-                keys = [(k, self.expr(k, rows, 1)) for k in self.some(ORDERED, 1, 2)]
+                keys = [(k, self.expr(k, Context(leaves), 1)) for k in self.some(ORDERED, 1, 2)]
                 keys = [(k, e) for k, e in keys if any(x.text in e for x in leaves)] or [
                     (x.kind, x.text) for x in leaves[:1]
                 ]
@@ -921,8 +935,8 @@ class Maker:
         return made
 
     def statement(self, depth: int) -> list[str]:
-        self.room = max(self.room, 25)
-        choice = self.draw(_percent)
+        self.room = max(self.room, 40)
+        choice = self.count(0, 99)
         title = ["-- " + self.one(("What there is", "Ein Satz: ü", "x"))] if self.chance(10) else []
         if choice < 40:
             return title + self.read_step()
@@ -998,7 +1012,7 @@ class Maker:
                 return str(self.count(20, 60))
             made = self.expr(c.kind, ctx, 1) if self.chance(30) else "null"
             return literal(self.value(c.kind, 0), c.kind) if "null" in made else made
-        if c.holds is not None and self.chance(90) or self.chance(40):
+        if (c.holds is not None and self.chance(90)) or self.chance(40):
             value = self.held(c)
             return literal(value, c.kind)
         made = self.expr(c.kind, ctx, 2)
@@ -1033,13 +1047,12 @@ class Maker:
             items.append(c.text)
         if self.chance(40):
             kind = self.one(KINDS)
-            keep, self.tables = self.tables, []  # no subqueries there
+            self.queries = False
             made = self.expr(kind, ctx, 2)
-            self.tables = keep
-            if "select " not in made:
-                name = self.fresh("o")
-                columns.append((name, kind))
-                items.append(f"{made} as {name}")
+            self.queries = True
+            name = self.fresh("o")
+            columns.append((name, kind))
+            items.append(f"{made} as {name}")
         return " returning " + ", ".join(items), columns
 
     def insert_step(self, in_loop: bool = False) -> list[str]:
@@ -1144,7 +1157,7 @@ class Maker:
                 conditions.append(f"{a.text} = {b.text}")
             ctx = Context([*ctx.leaves, *right])
         if not conditions or self.chance(40):
-            conditions.append("true" if self.chance(15) and not conditions else self.expr("bool", ctx, 2))
+            conditions.append("true" if self.chance(35) and not conditions else self.expr("bool", ctx, 2))
         risky = [c for c in free if c.unique or c.target is not None or any(c.name in u for u in table.uniques)]
         chosen = self.some([c for c in free if c not in risky] or free, 1, 2)
         sets = []
@@ -1178,19 +1191,16 @@ class Maker:
             if row is not None
             else self.expr("bool", Context(self.leaves(alias, columns)), 2)
         ]
-        for other in self.tables:
-            for c in other.columns:
-                if c.target is not None and c.target[0] is table and self.chance(90):
-                    inner = self.fresh("x")
-                    match = f"{inner}.{c.text} = {alias}.{name_text(c.target[1])}"
-                    conditions.append(f"not exists (select 1 from {other.text} as {inner} where {match})")
+        unnamed = self.unnamed(table, alias)
         returning, given = ("", columns) if row is not None else self.returning(table, alias)
         self.strict = False
         self.noted(name, given, "many")
         shown = f" as {spelled}" if spelled else ""
-        return [f"step {name}: delete from {table.text}{shown} where {' and '.join(conditions)}{returning};"]
+        return [f"step {name}: delete from {table.text}{shown} where {' and '.join(conditions)}{unnamed}{returning};"]
 
     def loop(self, depth: int) -> list[str]:
+        if self.chance(50):
+            return self.set_loop()
         if not self.scope.relations:
             return self.read_step()
         over, columns = self.one(self.scope.relations)
@@ -1198,7 +1208,7 @@ class Maker:
         outer, self.scope = self.scope, self.scope.inner()
         row = [Leaf(f"${name}.{name_text(n)}", k) for n, k in columns]
         self.scope.values = [*self.scope.values[-2:], *row]
-        if self.chance(60):  # what can be made set-based
+        if self.chance(40):
             makes = [
                 lambda: self.insert_step(in_loop=True),
                 lambda: self.update_step(row),
@@ -1211,6 +1221,71 @@ class Maker:
         each = self.one(("each ", ""))
         return [f"for {each}{name} in ${over} {{", *("  " + line for line in body), "}"]
 
+    def set_loop(self) -> list[str]:
+        """A loop over numbered rows of a table whose steps write rows of their own: it can be made set-based."""
+        table = self.one(self.tables)
+        step, name = self.fresh("q"), self.fresh("r")
+        key = ", ".join(f"x.{name_text(k)}" for k in table.key)
+        where = f" where {self.expr('bool', Context(self.leaves('x', table.seen)), 2)}" if self.chance(30) else ""
+        columns = ", ".join(f"x.{c.text}" for c in table.columns)
+        feed = f"step {step}: select {columns}, row_number() over (order by {key}) as n from {table.text} as x{where};"
+        seen = [*table.seen, ("n", "int")]
+        self.noted(step, seen, "many")
+        outer, self.scope = self.scope, self.scope.inner()
+        row = [Leaf(f"${name}.{name_text(n)}", k) for n, k in seen]
+        self.scope.values = [*self.scope.values[-2:], *row]
+        self.strict = True
+        body = []
+        for _ in range(self.count(1, 2)):
+            target = table if self.chance(60) else self.one(self.tables)
+            choice = self.count(0, 2)
+            own = {leaf.text.partition(".")[2]: leaf.text for leaf in row}
+            known = [name_text(k) for k in target.key]
+            pins = " and ".join(f"{k} = {own[k]}" for k in known) if all(k in own for k in known) else ""
+            free = [c for c in target.columns if not any(c.name in k for k in target.keys) and c.target is None]
+            if choice == 0 or not pins or (choice == 1 and not free):
+                body.append(self.numbered_insert(target, name, own))
+            elif choice == 1:
+                ctx = Context([Leaf(c.text, c.kind, plain=False) for c in target.columns])
+                sets = ", ".join(f"{c.text} = {self.stored(target, c, ctx)}" for c in self.some(free, 1, 2))
+                more = f" and {self.expr('bool', ctx, 1)}" if self.chance(20) else ""
+                body.append(f"step {self.fresh('w')}: update {target.text} set {sets} where {pins}{more};")
+            else:
+                body.append(
+                    f"step {self.fresh('w')}: delete from {target.text} where {pins}{self.unnamed(target, target.text)};"
+                )
+        self.strict = False
+        self.scope = outer
+        return [feed, f"for each {name} in ${step} {{", *("  " + line for line in body), "}"]
+
+    def numbered_insert(self, table: Table, row: str, own: dict[str, str]) -> str:
+        base, n = self.count(1, 9) * 1000, f"${row}.n"
+        new = {
+            "int": f"{n} + {base}", "decimal": f"{n} + {base}", "text": f"'z{base}' || {n}", "bool": "true",
+            "date": f"date '2030-01-01' + {n} + {base}", "timestamp": f"timestamp '2030-01-01' + ({n} + {base})",
+        }  # fmt: skip
+        columns, values = self.targets(table), []
+        for c in columns:
+            if c.target is not None and name_text(c.target[1]) in own and self.chance(80):
+                values.append(own[name_text(c.target[1])])
+            elif c.kind in new and c.target is None and any(c.name in k for k in table.keys):
+                values.append(new[c.kind])
+            else:
+                values.append(self.stored(table, c, Context()))
+        names = ", ".join(c.text for c in columns)
+        return f"step {self.fresh('w')}: insert into {table.text} ({names}) values ({', '.join(values)});"
+
+    def unnamed(self, table: Table, alias: str) -> str:
+        """Conditions that no other row names a row of the table."""
+        made = ""
+        for other in self.tables:
+            for c in other.columns:
+                if c.target is not None and c.target[0] is table and self.chance(90):
+                    inner = self.fresh("x")
+                    match = f"{inner}.{c.text} = {alias}.{name_text(c.target[1])}"
+                    made += f" and not exists (select 1 from {other.text} as {inner} where {match})"
+        return made
+
     def condition(self) -> str:
         ctx = Context()
         return self.expr("bool", ctx, 2)
@@ -1221,6 +1296,7 @@ class Maker:
         self.scope = outer.inner()
         lines += ["  " + line for line in self.body(self.count(0, 2), depth - 1)]
         if self.chance(50):
+            self.scope = outer
             more = f" else if {self.condition()} {{" if self.chance(30) else " else {"
             lines.append("}" + more)
             self.scope = outer.inner()
@@ -1346,12 +1422,33 @@ def _wider(left: str, right: str) -> str:
 
 
 @st.composite
-def cases(draw: Any) -> Case:
-    """A schema, rows, a program and its arguments."""
-    return Maker(draw).case()
+def cases(draw: Any, shrinks: bool = False) -> Case:
+    """A schema, rows, a program and its arguments. Unless it `shrinks`, a case is drawn as one number, which is much
+    quicker: `lesser` makes it small."""
+    return Maker(_pick(draw, shrinks)).case()
 
 
 @st.composite
-def predicates(draw: Any) -> Predicate:
+def predicates(draw: Any, shrinks: bool = False) -> Predicate:
     """A condition over the columns of a table that has rows."""
-    return Maker(draw).predicate()
+    return Maker(_pick(draw, shrinks)).predicate()
+
+
+def _pick(draw: Any, shrinks: bool) -> Pick:
+    if shrinks:
+        return lambda least, most: int(draw(st.integers(least, most)))
+    return random.Random(draw(st.integers(0, 2**64 - 1))).randint
+
+
+def lesser(case: Case, fails: Callable[[Case], bool]) -> Case:
+    """The case without all lines of its program, and of its rows, that it needs not to fail."""
+    for name in ("program", "fill", "schema"):
+        lines = getattr(case, name).split("\n")
+        for width in (8, 4, 2, 1):
+            at = len(lines) - width
+            while at >= 0:
+                without = replace(case, **{name: "\n".join(lines[:at] + lines[at + width :])})
+                if fails(without):
+                    case, lines = without, lines[:at] + lines[at + width :]
+                at -= 1
+    return case
