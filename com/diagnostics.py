@@ -1158,6 +1158,15 @@ class Violated(Message):
     said: str
 
 
+class UnseenChanges(Message):
+    code = "CM522"
+    text = "{table} has {cause}: com would not see all that a run changes"
+    help = "{help_}"
+    table: str
+    cause: str
+    help_: str
+
+
 class CallUnknown(Message):
     code = "CM530"
     text = "no function is registered as {name}"

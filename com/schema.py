@@ -54,7 +54,8 @@ def decimal(precision: int, scale: int) -> Type:
 
 class Column(Node):
     """A column. `default` and a table's checks are com expressions as text (as the engine wrote them when
-    `portable` is false); `generated` ids are taken by the runtime; `engine_type` is set for unknown types."""
+    `portable` is false); `generated` ids are taken by the runtime; `engine_type` is set for unknown types; what is
+    `computed` the engine fills by itself, and nobody writes it."""
 
     name: str
     type: Type
@@ -62,6 +63,7 @@ class Column(Node):
     default: str | None = None
     generated: bool = False
     engine_type: str = ""
+    computed: bool = False
 
 
 class ForeignKey(Node):
@@ -141,6 +143,7 @@ def _table(table: Table) -> dict[str, object]:
                 "default": c.default,
                 "generated": c.generated,
                 "engine_type": c.engine_type,
+                **({"computed": True} if c.computed else {}),
             }
             for c in table.columns
         ],
@@ -158,7 +161,15 @@ def load_schema(text: str) -> Schema:
     tables = []
     for t in json.loads(text):
         columns = tuple(
-            Column(c["name"], parse_type(c["type"]), c["nullable"], c["default"], c["generated"], c["engine_type"])
+            Column(
+                c["name"],
+                parse_type(c["type"]),
+                c["nullable"],
+                c["default"],
+                c["generated"],
+                c["engine_type"],
+                c.get("computed", False),
+            )
             for c in t["columns"]
         )
         tables.append(

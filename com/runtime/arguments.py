@@ -120,7 +120,8 @@ def _value(name: str, value: Any, field: Field) -> Any:
     try:
         return fit(value, field.type)
     except Unfit as unfit:
-        help_ = f"{name} is {field.type}, written as {FORMS.get(field.type.kind, str(field.type))}"
+        form = FORMS.get(field.type.kind, str(field.type)) if field.type.kind != "text" else "characters other than NUL"
+        help_ = f"{name} is {field.type}, written as {form}"
         raise Error(BadParameter(name, _cut(value), str(unfit), help_)) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -117,9 +118,23 @@ class Ready:
         decoders = self.decoders
         typed = [tuple([d(v) for d, v in zip(decoders, row, strict=True)]) for row in rows]
         if self.hidden:
-            typed.sort(key=itemgetter(slice(len(decoders) - self.hidden, None)))
+            hidden = itemgetter(slice(len(decoders) - self.hidden, None))
+            try:
+                typed = sorted(typed, key=hidden)
+            except TypeError:  # there are nulls, or what the column's type forbids
+                typed = sorted(typed, key=lambda row: [_rank(value) for value in hidden(row)])
             typed = [row[: -self.hidden] for row in typed]
         return typed
+
+
+def _rank(value: Any) -> tuple[int, str, Any]:
+    """Puts any values in an order: nulls first, then numbers, then the others by kind."""
+    if value is None:
+        return 0, "", 0
+    if isinstance(value, int | float | Decimal):
+        return 1, "", value
+    plain = isinstance(value, str | bytes | date)
+    return 2, type(value).__name__, value if plain else repr(value)
 
 
 class Program:

@@ -210,8 +210,15 @@ def _fit_text(value: Any, type_: Type) -> str:
         raise Unfit("a text")
     if "\0" in value:
         raise Unfit("a text without NUL")
-    value.encode()  # lone surrogates are no text
+    _whole(value)
     return value
+
+
+def _whole(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unfit("text of whole characters, without half a surrogate pair") from None
 
 
 def _fit_bool(value: Any, type_: Type) -> bool:
@@ -246,6 +253,7 @@ def _fit_timestamp(value: Any, type_: Type) -> datetime:
 
 def _fit_json(value: Any, type_: Type) -> Any:
     text = json.dumps(value, allow_nan=False)
+    _whole(json.dumps(value, ensure_ascii=False))
     if "\\u0000" in text:
         raise Unfit("JSON without NUL")
     return json.loads(text)

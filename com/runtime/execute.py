@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, assert_never
 
 from com import diagnostics
-from com.diagnostics import AssertionFailed, Message, WrongCount
+from com.diagnostics import AssertionFailed, Message, Overflow, WrongCount
 from com.plan import (
     Answer,
     Assertion,
@@ -40,6 +40,7 @@ from com.runtime.failures import explain
 from com.runtime.outcome import Ran, RunError, StepRun
 from com.schema import Schema
 from com.source import Span
+from com.values import MAX_INT
 
 CAP_ROWS = 1_000
 CAP_BYTES = 65_536
@@ -88,6 +89,7 @@ class Execution:
         self.written = 0
         self.first_ids: dict[str, int] = dict(ids or {})
         self.last_ids: dict[str, int] = dict(ids or {})
+        self.counters: dict[str, int] = {}
         self.frame = Frame(now, run, self._last_id)
         self._path = ""
         self._row: dict[str, Any] | None = None
@@ -197,12 +199,19 @@ class Execution:
             for statement in write.before:
                 self._effect(statement)
         rows: list[Row] | None = None
-        for statement in write.main:
-            if statement.fields:
-                rows = (rows or []) + self._rows(self.program.ready(statement))
-                frame.written = len(rows)
-            else:
-                frame.written += self._effect(statement)
+        if write.verb == "delete":
+            self._note_ids(write.table)
+        try:
+            for statement in write.main:
+                if statement.fields:
+                    rows = (rows or []) + self._rows(self.program.ready(statement))
+                    frame.written = len(rows)
+                else:
+                    frame.written += self._effect(statement)
+        except EngineError as error:
+            if error.kind in ("rule", "overflow") and self.last_ids.get(write.ids, 0) > MAX_INT - 2**32:
+                raise self._failed(Overflow(f"an id of {write.table} left 64 bits"), step.span) from None
+            raise
         if self.history:
             for statement in write.after:
                 self._effect(statement)
@@ -236,9 +245,16 @@ class Execution:
     def _last_id(self, table: str) -> int:
         if table not in self.last_ids:
             counter = self.link.ask("select last from com_id where tbl = ?", table)
-            last = max(counter[0][0] if counter else 0, self._greatest_id(table))
+            self.counters[table] = counter[0][0] if counter else 0
+            last = max(self.counters[table], self._greatest_id(table), self.link.sequence(table))
             self.first_ids[table] = self.last_ids[table] = last
         return self.last_ids[table]
+
+    def _note_ids(self, table: str) -> None:
+        """Notes the greatest id of a table before rows of it go."""
+        known = self.schema.table(table)
+        if known is not None and known.identity is not None and known.primary_key == (known.identity.name,):
+            self._last_id(table)
 
     def _greatest_id(self, table: str) -> int:
         known = self.schema.table(table)

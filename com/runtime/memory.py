@@ -20,6 +20,7 @@ from com.diagnostics import (
     ReadOnlyMemory,
     TablesThere,
     UnknownMemory,
+    UnseenChanges,
 )
 from com.plan import Plan
 from com.runtime import journal, replay
@@ -28,7 +29,7 @@ from com.runtime.bind import Program
 from com.runtime.calls import REGISTRY, Recorded, Registry
 from com.runtime.canon import hash_text
 from com.runtime.digest import digest
-from com.runtime.engines import EngineError, Link, open_link
+from com.runtime.engines import EngineError, Link, open_link, patiently
 from com.runtime.failures import explain
 from com.runtime.journal import Flaw, RunRow
 from com.runtime.outcome import Outcome
@@ -137,20 +138,34 @@ class Memory:
         return self._hash
 
     def _reflected(self) -> Reflection:
-        stamp = self.link.stamp()
+        stamp = patiently(self.link.stamp)
         if self._reflection is None or stamp != self._stamp:
+            stamp, found = patiently(self._read_structure)
             self._stamp = stamp
-            self.link.refresh()
-            found = reflect(self.link, self.url)
-            declared, made = self._declared("schema"), self._declared("made")
-            if declared is not None and made is not None:
-                found = found.with_(schema=merged(declared, made, found.schema))
             if self._reflection is None or found.schema != self._reflection.schema:
                 self._hash = schema_hash(found.schema)
                 self._reflection = found
             else:
-                self._reflection = self._reflection.with_(computed=found.computed)
+                self._reflection = self._reflection.with_(computed=found.computed, rules=found.rules)
         return self._reflection
+
+    def _read_structure(self) -> tuple[Any, Reflection]:
+        """The structure and its stamp, read in one transaction: nobody can change it or lock it meanwhile."""
+        link = self.link
+        own = not link.in_transaction
+        if own:
+            link.begin(write=False)
+        try:
+            stamp = link.stamp()
+            link.refresh()
+            found = reflect(link, self.url)
+            declared, made = self._declared("schema"), self._declared("made")
+        finally:
+            if own:
+                link.rollback()
+        if declared is not None and made is not None:
+            found = found.with_(schema=merged(declared, made, found.schema))
+        return stamp, found
 
     @property
     def _known(self) -> Reflection:
@@ -168,6 +183,15 @@ class Memory:
     def make_tables(self, schema: Schema, statements: Iterable[str], **known: str) -> None:
         """Makes a schema's tables by their DDL, and keeps the schema as declared, and as it is read back. `known`: what
         the journal's com_meta shall hold besides."""
+        made_by = tuple(statements)
+        try:
+            patiently(lambda: self._make(schema, made_by, known))
+        except EngineError as error:
+            raise Error(explain(error, schema, None)) from None
+        self.link.refresh()
+        self._reflection = None
+
+    def _make(self, schema: Schema, statements: tuple[str, ...], known: Mapping[str, str]) -> None:
         link = self.link
         try:
             link.begin()
@@ -178,11 +202,8 @@ class Memory:
             for kept in (schema, made):
                 journal.keep(link, "com_schema", schema_hash(kept), dump_schema(kept))
             link.commit()
-        except EngineError as error:
+        finally:
             link.rollback()
-            raise Error(explain(error, schema, None)) from None
-        link.refresh()
-        self._reflection = None
 
     # ------------------------------------------------------------ running
 
@@ -220,7 +241,8 @@ class Memory:
     ) -> Outcome:
         """What a run would do; memory stays as it is. `calls`: rows (or functions) that answer calls by name;
         without them, calls are refused unless `make_calls`."""
-        program, order = self._order(plan, parameters, clock, True)
+        program, order = self._order(plan, parameters, clock, None)
+        order = order.with_(history=True)
         recorded = Recorded({}, calls, make_calls)
         schema = self._known.schema
         if not self.link.read_only:
@@ -248,8 +270,20 @@ class Memory:
         now = clock if clock is not None else local_time(real_time(), self.zone)
         program, schema = self._ready(plan), self._known.schema
         keyed = all((table := schema.table(name)) and table.primary_key for name in program.writes)
-        history = (self.history if history is None else history) and keyed  # a row without a key has no image
+        history = self.history if history is None else history
+        self._refuse_unseen(plan, history)
+        history = history and keyed  # a row without a key has no image
         return program, Order(given, now, self.zone, history, key, approve=approve)
+
+    def _refuse_unseen(self, plan: Plan, history: bool) -> None:
+        """Error if something in the memory would change rows that com does not see."""
+        for effect in plan.effects:
+            for rule in self._known.rules.get(effect.name.lower(), ()):
+                met = effect.verb in rule.verbs and (not rule.columns or set(rule.columns) & set(effect.columns))
+                if met and (history or rule.hidden):
+                    ways = "drop it and let programs do what it does"
+                    help_ = ways if rule.hidden else f"{ways}; or keep no history: --no-history"
+                    raise Error(UnseenChanges(effect.name, rule.cause, help_))
 
     def _ready(self, plan: Plan) -> Program:
         known = self._programs.get(id(plan))
@@ -263,27 +297,30 @@ class Memory:
 
     def log(self) -> list[RunRow]:
         """All runs of the journal, in order of number."""
-        return journal.read_runs(self.link) if journal.exists(self.link) else []
+        return patiently(lambda: journal.read_runs(self.link) if journal.exists(self.link) else [])
 
     def run(self, number: int) -> RunRow:
         """The journal's row of a run. Error if there is none."""
-        return replay.run_of(self.link, number)
+        return patiently(lambda: replay.run_of(self.link, number))
 
     def outcome(self, number: int) -> Outcome:
         """The outcome of a run, as the journal holds it."""
         row = self.run(number)
         try:
-            return read_outcome(self.link, self.schema, row)
+            schema = self.schema
+            return patiently(lambda: read_outcome(self.link, schema, row))
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, StopIteration):
             raise Error(ChainBroken(f"the record of run {number} cannot be read")) from None
 
     def digest(self) -> str:
         """A hash over all rows of all tables: the same for the same rows on every engine."""
-        return digest(self.link, self.schema)
+        schema = self.schema
+        return patiently(lambda: digest(self.link, schema))
 
     def verify(self) -> list[Flaw]:
         """Where the journal is not as it was written: nothing if all fits."""
-        return verify(self.link, self.schema) if journal.exists(self.link) else []
+        schema = self.schema
+        return verify(self.link, schema) if patiently(lambda: journal.exists(self.link)) else []
 
     def replay(self, number: int, compile: Compile) -> Replayed:
         """Runs a recorded run again, on a copy of the memory as it was; says what is not the same."""

@@ -10,7 +10,7 @@ from sqlalchemy import URL, Inspector, create_engine, inspect
 from sqlalchemy.pool import StaticPool
 
 from com.node import Node
-from com.runtime.engines import Link
+from com.runtime.engines import Link, Rule
 from com.schema import UNKNOWN, Check, Column, ForeignKey, Index, Schema, Table
 
 HIDDEN = ("com_", "sqlite_")
@@ -18,10 +18,12 @@ HIDDEN = ("com_", "sqlite_")
 
 
 class Reflection(Node):
-    """A schema as it was read. `computed`: of each table the columns that the engine fills."""
+    """A schema as it was read. `computed`: of each table the columns that the engine fills; `rules`: of each table what
+    changes rows behind a program's back."""
 
     schema: Schema
     computed: dict[str, frozenset[str]]
+    rules: dict[str, tuple[Rule, ...]]
 
 
 def reflect(link: Link, url: URL) -> Reflection:
@@ -39,7 +41,7 @@ def reflect(link: Link, url: URL) -> Reflection:
             tables.append(_table(link, inspector, name, not written, columns))
             computed[name] = frozenset(column for column, _, filled in columns if filled)
     names = {t.name.lower(): t.name for t in tables}
-    return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed)
+    return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed, link.rules())
 
 
 class _Steady:
@@ -69,10 +71,11 @@ def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: li
             Column(
                 column,
                 type_,
-                bool(about.get("nullable", True)) and column not in key,
+                bool(about.get("nullable", True)) and not integer_key,  # other keys may be null on SQLite
                 _default(about) if not computed else None,
                 integer_key,
                 engine_type if type_ == UNKNOWN else "",
+                computed,
             )
         )
     if is_view:

@@ -17,7 +17,7 @@ from com.runtime.arguments import Given
 from com.runtime.bind import Program, Relation
 from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, answered, make, recorded
 from com.runtime.canon import hash_json, restore_rows, to_json, types_of
-from com.runtime.engines import EngineError, Link
+from com.runtime.engines import WAITS, EngineError, Link
 from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
 from com.runtime.failures import explain
 from com.runtime.history import Changes, Image, read_images, step_hashes
@@ -31,9 +31,6 @@ MOVES = 5
 
 PATIENCE = 5.0
 """So many seconds com waits for the outcome of a run that somebody else has taken up."""
-
-WAITS = (0.01, 0.05, 0.2, 0.5)
-"""Seconds between tries when the memory is busy, besides what the engine itself waits."""
 
 
 def real_time() -> int:
@@ -154,16 +151,18 @@ def _made(registry: Registry, need: NeedCall, plan: Plan) -> list[tuple[Any, ...
         raise RunError(refusal.message, need.step.span, need.path, text=plan.text) from refusal.__cause__
 
 
-def preview_id(program: Program, given: dict[str, Any], changes: Changes) -> str:
-    """What names a preview: the hash of the program, its parameters, the schema and the rows changed."""
-    return hash_json([program.program, given, program.schema, changes.canonical()])
+def preview_id(program: Program, given: dict[str, Any], changes: Changes, done: Execution) -> str:
+    """What names a preview: the hash of the program, its parameters, the schema, the rows changed, and how many rows
+    each step read or wrote."""
+    counts = [[step.path, step.count] for step in done.steps]
+    return hash_json([program.program, given, program.schema, changes.canonical(), counts])
 
 
 def _preview(done: Execution, images: list[Image], order: Order) -> Outcome:
     program, changes = done.program, Changes(images)
     rows, fields = rows_of(done)
     steps = _steps(done, step_hashes(images))
-    name = preview_id(program, order.given.json(program.plan), changes)
+    name = preview_id(program, order.given.json(program.plan), changes, done)
     return Outcome(rows, fields, done.answer, changes, steps, None, name, tuple(done.statements or ()))
 
 
@@ -273,7 +272,7 @@ class _Attempts:
         images = read_images(link, schema, number) if done.written and order.history else []
         changes = Changes(images)
         if order.approve is not None:
-            found = preview_id(self.program, self.given, changes)
+            found = preview_id(self.program, self.given, changes, done)
             if found != order.approve:
                 raise RunError(MustChange(order.approve, found), NOWHERE)
         outcome = self._write(done, head, number, images, changes)
@@ -389,7 +388,7 @@ class _Attempts:
 
     def _write_ids(self, done: Execution) -> None:
         for table, last in done.last_ids.items():
-            if last != done.first_ids.get(table):
+            if last != done.counters.get(table):
                 self.link.put("delete from com_id where tbl = ?", [[table]])
                 self.link.put("insert into com_id values (?, ?)", [[table, last]])
 

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL
 
 from com.diagnostics import Busy, CannotWrite, EngineRefused, Error, Interrupted, Lost, Message, UnknownMemory
+from com.node import Node
 from com.plan import Field
 from com.schema import Type
 
 Row = tuple[Any, ...]
+
+
+class Rule(Node):
+    """What changes rows of other tables, or other rows than it is told, when a table is written so (or when one of the
+    columns is, if there are any). `hidden`: even the number of rows written is not what com believes."""
+
+    verbs: tuple[str, ...]
+    columns: tuple[str, ...]
+    cause: str
+    hidden: bool = False
 
 
 class EngineError(Error):
@@ -42,6 +54,29 @@ def _general(kind: str, said: str) -> Message:
             return Lost("was not recorded", f"nothing was changed ({said}); run it again")
         case _:
             return EngineRefused(said.strip())
+
+
+WAITS = (0.01, 0.05, 0.2, 0.5)
+"""Seconds between tries when the memory is busy, besides what the engine itself waits."""
+
+T = TypeVar("T")
+
+
+def patiently(do: Callable[[], T]) -> T:
+    """What something gives that may be done again, tried until the memory is not busy. `Error` if it stays so."""
+    for wait in WAITS:
+        try:
+            return do()
+        except EngineError as error:
+            if error.kind != "busy":
+                raise
+            time.sleep(wait)
+    try:
+        return do()
+    except EngineError as error:
+        if error.kind != "busy":
+            raise
+        raise Error(Busy(len(WAITS) + 1)) from None
 
 
 class Link(Protocol):
@@ -103,6 +138,14 @@ class Link(Protocol):
     def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
         """Of each table and view: whether rows can be written, and for each column its name, its type as declared,
         and whether the engine computes it."""
+        ...
+
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
+        """Of each table, the triggers, cascades and conflict clauses that change rows unseen."""
+        ...
+
+    def sequence(self, table: str) -> int:
+        """The greatest id of a table that the engine itself has noted, or 0."""
         ...
 
     def structure(self) -> list[str]:

@@ -15,6 +15,7 @@ from sqlalchemy import URL
 
 from com.diagnostics import (
     BadStored,
+    Busy,
     CannotHold,
     Error,
     Inexact,
@@ -25,7 +26,7 @@ from com.diagnostics import (
 )
 from com.plan import Field
 from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
-from com.runtime.engines import EngineError, Row
+from com.runtime.engines import WAITS, EngineError, Row, Rule
 from com.runtime.engines.sqlite_functions import register
 from com.schema import BOOL, BYTES, DATE, FLOAT, INT, JSON, TEXT, TIMESTAMP, UNKNOWN, Type, decimal
 from com.values import MAX_INT, MIN_INT, read_value
@@ -60,6 +61,17 @@ class SqliteLink:
         self.driver: Any = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
+        for wait in WAITS:
+            try:
+                return self._connected()
+            except EngineError:  # somebody else holds the lock
+                time.sleep(wait)
+        try:
+            return self._connected()
+        except EngineError:
+            raise Error(Busy(len(WAITS) + 1)) from None
+
+    def _connected(self) -> sqlite3.Connection:
         in_ram = self.path == ":memory:" or self.path == ""
         mode = "ro" if self.read_only else "rwc"
         target = ":memory:" if in_ram else f"file:{_escaped(self.path)}?mode={mode}"
@@ -70,6 +82,8 @@ class SqliteLink:
             driver.execute("select count(*) from sqlite_master").fetchall()
             self._make_safe(driver)
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                raise EngineError("busy", "") from None
             help_ = "name a file of SQLite: sqlite:///shop.db"
             raise Error(UnknownMemory(self.path, str(error).lower(), help_)) from None
         return driver
@@ -189,6 +203,37 @@ class SqliteLink:
             found[name] = (kind == "table", columns)
         return found
 
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
+        found: dict[str, list[Rule]] = {}
+        for name, table, sql in self.run("select name, tbl_name, sql from sqlite_master where type = 'trigger'", {}):
+            body = _bare(sql).partition("begin")[2]
+            if "raise(ignore" in "".join(body.split()):
+                found.setdefault(table.lower(), []).append(
+                    Rule(_WRITES, (), f"the trigger {name}, which skips rows", True)
+                )
+            elif re.search(r"\b(insert|update|delete|replace)\b(?!\s*\()", body):
+                found.setdefault(table.lower(), []).append(Rule(_WRITES, (), f"the trigger {name}, which writes rows"))
+        for table, sql in self.run("select name, sql from sqlite_master where type = 'table' and sql is not null", {}):
+            clause = re.search(r"\bon\s+conflict\s+(replace|ignore)\b", _bare(sql))
+            if clause:
+                rule = Rule(("insert", "update"), (), f"a constraint with on conflict {clause[1]}", True)
+                found.setdefault(table.lower(), []).append(rule)
+            keys = 'select "table", "from", "to", on_delete, on_update from pragma_foreign_key_list(?)'
+            for target, own, column, on_delete, on_update in self.ask(keys, table):
+                if on_delete in _ACTIONS:
+                    cause = f"the key {table}.{own} naming it, on delete {on_delete.lower()}"
+                    found.setdefault(target.lower(), []).append(Rule(("delete",), (), cause))
+                if on_update in _ACTIONS and column:
+                    cause = f"the key {table}.{own} naming it, on update {on_update.lower()}"
+                    found.setdefault(target.lower(), []).append(Rule(("update",), (column,), cause))
+        return {table: tuple(rules) for table, rules in found.items()}
+
+    def sequence(self, table: str) -> int:
+        if not self.has_table("sqlite_sequence"):
+            return 0
+        found = self.ask("select seq from sqlite_sequence where name = ?", table)
+        return found[0][0] if found and isinstance(found[0][0], int) else 0
+
     def structure(self) -> list[str]:
         order = "case type when 'table' then 1 when 'index' then 2 when 'view' then 3 else 4 end, rowid"
         rows = self.run(f"select name, tbl_name, sql from sqlite_master where sql is not null order by {order}", {})
@@ -240,6 +285,10 @@ class SqliteLink:
         if isinstance(error, OverflowError):
             return EngineError("overflow", said, message=Overflow("an int left 64 bits"))
         code = getattr(error, "sqlite_errorname", "") or ""
+        if said.startswith("Could not decode to UTF-8"):
+            return EngineError("function", "", message=BadStored("a column", "bytes that are not UTF-8", "text"))
+        if said == "JSON cannot hold BLOB values":
+            return EngineError("function", said, message=BadStored("a column", "a blob", "value of its type"))
         if reasons and "raised exception" in said:
             return EngineError("function", said, message=reasons[-1])
         if "string or blob too big" in said:
@@ -252,10 +301,19 @@ class SqliteLink:
         if kind == "interrupted" and self.seconds is not None:
             cause, help_ = f"a statement took longer than {self.seconds:g} s", "allow more time, or read fewer rows"
             return EngineError(kind, said, message=Interrupted(cause, help_))
+        if kind == "refused" and not _STRUCTURE.match(said):
+            said = f"it gives no reason that could be shown ({code or 'unknown'})"
         place = said.partition(": ")[2] if kind in ("unique", "check", "not_null") else ""
         message = Overflow("an int left 64 bits") if kind == "overflow" else None
         return EngineError(kind, said, place, message)
 
+
+_STRUCTURE = re.compile(
+    r"(no such [\w ]+: |table .+ has |[^']* has no column|ambiguous column|near \"|foreign key mismatch"
+    r"|unknown database|malformed database schema|[^']* may not |cannot |wrong number of|too many |misuse of"
+    r"|unsafe use of|error in (view|trigger) |not authorized|out of memory|no query solution)"
+)
+"""What SQLite says about a statement or the tables, without any value."""
 
 _KINDS = (
     ("SQLITE_CONSTRAINT_UNIQUE", "unique"),
@@ -276,6 +334,15 @@ _KINDS = (
     ("SQLITE_CORRUPT", "lost"),
     ("SQLITE_NOTADB", "lost"),
 )
+
+
+_WRITES = ("insert", "update", "delete")
+_ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
+
+
+def _bare(sql: str) -> str:
+    """A statement in small letters, without what is quoted or commented out."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", " _ ", sql, flags=re.DOTALL).lower()
 
 
 def _escaped(path: str) -> str:
