@@ -9,7 +9,8 @@ from typing import Any
 from com import report
 from com.compiler import check_program, compile_program, create_statements
 from com.compiler import read_schema as _read_schema
-from com.diagnostics import Diagnostic, Error, has_errors
+from com.compiler.engines import NAMES as ENGINES
+from com.diagnostics import Diagnostic, Error, UnknownMemory, has_errors
 from com.functions import Signature
 from com.plan import Plan
 from com.runtime import journal, memory
@@ -46,6 +47,9 @@ def check(text: str, schema: Schema, *, name: str = "<text>") -> list[Diagnostic
 
 def compile(text: str, schema: Schema, *, engine: str = "sqlite", name: str = "<text>") -> Plan:
     """A program made ready for a schema and an engine. CheckError if it does not check."""
+    if engine not in ENGINES:
+        known = f"the engines are {', '.join(ENGINES)}"
+        raise Error(UnknownMemory(engine, f"com knows no engine {engine}", known))
     source = Source(text, name)
     made, found = compile_program(source, schema, engine, signatures())
     if made is None:

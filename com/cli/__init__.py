@@ -18,6 +18,7 @@ import click
 from com import __version__, report
 from com.cli.output import json_option, out
 from com.compiler import check_program, compile_program, format_source, read_schema
+from com.compiler.engines import NAMES as ENGINES
 from com.compiler.parse import parse_program, parse_schema
 from com.diagnostics import CannotRead, Diagnostic, Edit, Error, NothingNamed, OwnBug, UnknownMemory, has_errors
 from com.functions import Signature
@@ -286,7 +287,9 @@ STAGES = ("syntax", "ir", "plan", "sql")
 @cli.command(name="compile")
 @click.argument("file")
 @schema_options
-@click.option("--engine", default="sqlite", show_default=True, help="The engine to compile for.")
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default="sqlite", show_default=True, help="The engine to compile for."
+)
 @click.option("--show", "stage", type=click.Choice(STAGES), default="sql", show_default=True, help="What to print.")
 def compile_(file: str, schema: str | None, memory: str | None, engine: str, stage: str) -> None:
     """Compile a program, and print one of its stages."""

@@ -15,7 +15,15 @@ import click
 
 from com import report
 from com.diagnostics import Diagnostic, Error
+from com.report.lines import printable
 from com.source import Source
+
+
+def escaped(text: str) -> str:
+    """A text whose control characters, of any kind, are written as JSON would: no terminal obeys it."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or printable(c) else json.dumps(c)[1:-1] for c in text)
 
 
 class Output:
@@ -37,6 +45,7 @@ class Output:
     def show(self, lines: Iterable[report.Line], err: bool = False) -> None:
         file = sys.stderr if err else sys.stdout
         colour = self.colour(file)
+        lines = ([(escaped(text), style) for text, style in line] for line in lines)
         click.echo((report.coloured if colour else report.plain)(lines), file=file, nl=False, color=colour)
 
     def say(self, text: str, style: str = "", err: bool = False) -> None:
@@ -58,7 +67,7 @@ class Output:
         return None
 
     def json(self, data: object) -> None:
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        click.echo(escaped(json.dumps(data, ensure_ascii=False, indent=2)))
 
 
 out = Output()

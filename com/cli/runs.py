@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -22,6 +23,7 @@ from com.report import runs
 from com.runtime.outcome import RunError
 from com.settings import setting
 from com.source import NOWHERE, Source
+from com.values import MAX_INT
 
 # ---------------------------------------------------------------- run
 
@@ -60,13 +62,15 @@ def run(
     as_json: bool,
 ) -> None:
     """Run a program on a memory: everything or nothing."""
+    if dry_run and approve is not None:
+        raise click.UsageError("--approve is for the run itself: leave --dry-run out")
     source = read_source(file)
     history = not no_history and setting("history") != "false"
     with open_memory(memory, history=history, zone=setting("zone", zone) or "UTC") as opened:
         plan, found = compile_program(source, opened.schema, opened.engine, registered())
         if plan is None:
             refuse(found, source)
-        given = {**read_params(params), **dict(parameter(text, plan) for text in texts)}
+        given = {**read_params(params), **parameters(texts, plan)}
         try:
             with Waiting(f"running {plan.name}"):
                 if dry_run:
@@ -91,12 +95,39 @@ def read_params(file: str | None) -> dict[str, Any]:
         return {}
     source = read_source(file)
     try:
-        data = json.loads(source.text, parse_float=Decimal)
+        data = read_json(source.text)
     except ValueError as error:
         raise Error(CannotRead(source.name, f"it is no JSON: {error}")) from None
     if not isinstance(data, dict):
         raise Error(CannotRead(source.name, "it is no JSON object", 'write {"name": value, …}'))
     return data
+
+
+def read_json(text: str) -> Any:
+    """JSON data, its numbers as they are written. ValueError if it is none, or says two things of one key."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"it has the key {next(n for n in names if names.count(n) > 1)} twice")
+        return made
+
+    try:
+        return json.loads(text, parse_float=Decimal, object_pairs_hook=once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def parameters(texts: Sequence[str], plan: Plan) -> dict[str, Any]:
+    """The parameters given as name=value, each once."""
+    made: dict[str, Any] = {}
+    for text in texts:
+        name, value = parameter(text, plan)
+        if name in made:
+            raise click.BadParameter(f"{name} is given twice", param_hint="--param")
+        made[name] = value
+    return made
 
 
 def parameter(text: str, plan: Plan) -> tuple[str, Any]:
@@ -115,7 +146,7 @@ def parameter(text: str, plan: Plan) -> tuple[str, Any]:
     if known.kind == "value" and known.type.kind != "json":
         return name, value
     try:
-        return name, json.loads(value, parse_float=Decimal)
+        return name, read_json(value)
     except ValueError:
         wanted = {"list": "a JSON list", "rows": "a JSON list of objects"}.get(known.kind, "JSON")
         help_ = "or put the parameters into a file, and name it with --params"
@@ -158,8 +189,11 @@ def log(memory: str | None, as_json: bool) -> None:
         out.show(runs.log_lines(rows, names, out.room(sys.stdout)))
 
 
+RUN = click.IntRange(max=MAX_INT)
+
+
 @cli.command(name="show")
-@click.argument("run", type=int)
+@click.argument("run", type=RUN)
 @memory_option
 @json_option
 def show_(run: int, memory: str | None, as_json: bool) -> None:
@@ -174,7 +208,7 @@ def show_(run: int, memory: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("run", type=int, required=False)
+@click.argument("run", type=RUN, required=False)
 @memory_option
 @click.option("--all", "everything", is_flag=True, help="Replay all runs, into a new memory.")
 @click.option("--into", metavar="URL", help="The new memory for --all.")

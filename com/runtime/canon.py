@@ -167,7 +167,7 @@ def fit(value: Any, type_: Type) -> Any:
         raise Unfit(f"com has no type {type_}") from None
     except Unfit:
         raise
-    except (ValueError, TypeError, OverflowError, InvalidOperation):
+    except (ValueError, TypeError, OverflowError, InvalidOperation, RecursionError):
         raise Unfit(FORMS.get(type_.kind, str(type_))) from None
 
 

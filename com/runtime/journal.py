@@ -13,6 +13,7 @@ from com.node import Node
 from com.runtime.canon import hash_json
 from com.runtime.engines import Link
 from com.schema import INT, TEXT, Column, Schema, Table
+from com.values import MAX_INT
 
 VERSION = "1"
 """Of the journal's format. Journals of every released format stay readable."""
@@ -241,7 +242,7 @@ def write_head(link: Link, new: Head) -> None:
 
 def read_run(link: Link, run: int) -> RunRow:
     """The row of a run. `Error` if there is none."""
-    found = link.ask("select * from com_run where run = ?", run)
+    found = link.ask("select * from com_run where run = ?", run) if abs(run) <= MAX_INT else []
     if not found:
         last = head(link).run
         raise Error(NoSuchRun(run, f"its runs are 1 to {last}" if last else "it has no runs yet"))

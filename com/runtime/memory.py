@@ -85,11 +85,13 @@ def create(url: str, schema: Schema, statements: Iterable[str], **options: Any) 
 
 def read_url(url: str) -> URL:
     """The URL of a memory; a bare path is that of a SQLite file."""
+    if "\0" in url:
+        raise Error(UnknownMemory(repr(url), "it holds NUL", "write it as sqlite:///shop.db, or name a file"))
     if "://" not in url:
         return URL.create("sqlite", database=url)
     try:
         return make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         help_ = "write it as sqlite:///shop.db, or name a file"
         raise Error(UnknownMemory(url, "it is no URL", help_)) from None
 
@@ -267,13 +269,23 @@ class Memory:
         if plan.schema != self.schema_hash:
             raise Error(OtherSchema("schema", plan.schema[:12], self._hash[:12]))
         given: Given = take(plan, parameters or {})
-        now = clock if clock is not None else local_time(real_time(), self.zone)
+        now = self._local(clock) if clock is not None else local_time(real_time(), self.zone)
         program, schema = self._ready(plan), self._known.schema
         keyed = all((table := schema.table(name)) and table.primary_key for name in program.writes)
         history = self.history if history is None else history
         self._refuse_unseen(plan, history)
         history = history and keyed  # a row without a key has no image
         return program, Order(given, now, self.zone, history, key, approve=approve)
+
+    def _local(self, clock: Any) -> datetime:
+        """A clock as it was given, as the wall clock of the memory's zone."""
+        if isinstance(clock, datetime):
+            try:
+                return clock.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None) if clock.tzinfo else clock
+            except OverflowError:
+                pass
+        help_ = "write datetime(2024, 5, 6, 7, 8): in the memory's zone, or with a zone of its own"
+        raise Error(BadParameter("clock", repr(clock), "a datetime", help_))
 
     def _refuse_unseen(self, plan: Plan, history: bool) -> None:
         """Error if something in the memory would change rows that com does not see."""
