@@ -808,6 +808,15 @@ class ExtraDigits(Message):
     scale: int
 
 
+class NoRowImages(Message):
+    code = "CM337"
+    severity = "warning"
+    text = "{table} has no primary key: what this changes is not kept row by row"
+    label = "cannot be previewed, replayed or taken back by rows"
+    help = "give {table} a primary key"
+    table: str
+
+
 # schemas
 
 
@@ -1299,6 +1308,14 @@ class MissingParameter(Message):
     help = "give it: --param {name}={example}"
     name: str
     example: str
+
+
+class CannotWriteFile(Message):
+    code = "CM599"
+    text = "{file} cannot be written: {cause}"
+    help = "look at its folder and its permissions"
+    file: str
+    cause: str
 
 
 # ---------------------------------------------------------------- CM6xx journal and replay

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from com.diagnostics import BadSettings, CannotRead, Error
 
-KEYS = ("memory", "schema", "history", "zone")
+KEYS = ("memory", "schema", "history", "zone", "calls")
 """What com.toml may say. `memory` is a URL, `schema` a file (both seen from com.toml's folder), `history` says
-whether row images are kept, `zone` the time zone of $now and $today."""
+whether row images are kept, `zone` the time zone of $now and $today, `calls` the Python file (or module) that registers
+the functions which programs may call."""
 
 
 def setting(key: str, given: str | None = None) -> str | None:
@@ -42,7 +43,7 @@ def _text(file: Path, name: str, key: str, value: object) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         raise Error(BadSettings(name, f"{key} is no text", ", ".join(KEYS)))
-    if key == "schema":
+    if key == "schema" or (key == "calls" and value.endswith(".py")):
         return os.path.relpath(file.parent / value)
     relative = value.removeprefix("sqlite:///")
     if relative != value and relative and not Path(relative).is_absolute() and not relative.startswith(":"):

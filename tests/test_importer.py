@@ -203,7 +203,6 @@ with a(x, y) as (select id, n from p), b as (select y, count(*) as c from a grou
 select * from p natural join q
 select x.n, x.c from (select n, count(*) c from p group by n) x where x.c = (select max(c) from (select count(*) c from p group by n))
 select name, row_number() over (order by id desc), sum(n) over (partition by ok order by id) from p
-select group_concat(name, '; ') from (select name from p where name is not null order by id)
 select upper(name), length(name), replace(name, 'b', 'x'), instr(name, 'n'), trim('  a '), ltrim('xxa', 'x') from p
 select ifnull(name, code), coalesce(name, 'none'), nullif(n, 3), iif(n > 2, 'a', 'b'), abs(f), round(f) from p
 select name || '-' || n from p

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any, NoReturn
 
 import click
@@ -20,7 +21,17 @@ from com.cli.output import json_option, out
 from com.compiler import check_program, compile_program, format_source, read_schema
 from com.compiler.engines import NAMES as ENGINES
 from com.compiler.parse import parse_program, parse_schema
-from com.diagnostics import CannotRead, Diagnostic, Edit, Error, NothingNamed, OwnBug, UnknownMemory, has_errors
+from com.diagnostics import (
+    CannotRead,
+    CannotWriteFile,
+    Diagnostic,
+    Edit,
+    Error,
+    NothingNamed,
+    OwnBug,
+    UnknownMemory,
+    has_errors,
+)
 from com.functions import Signature
 from com.runtime.outcome import RunError
 from com.schema import Schema
@@ -57,6 +68,9 @@ class Front(click.Group):
         except Error as error:
             out.message(error)
             ctx.exit(1 if isinstance(error, RunError) else 2)
+        except OSError as error:
+            out.message(Error(CannotWriteFile(str(error.filename or "the output"), (error.strerror or "?").lower())))
+            ctx.exit(2)
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
@@ -69,7 +83,8 @@ class Front(click.Group):
 @click.version_option(__version__, prog_name="com", message="%(prog)s %(version)s")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours in the output.")
 @click.option("--debug", is_flag=True, help="Show where com itself has failed.")
-def cli(color: str, debug: bool) -> None:
+@click.option("--calls", metavar="FILE", help="The Python file or module that registers calls (or COM_CALLS).")
+def cli(color: str, debug: bool, calls: str | None) -> None:
     """Check, preview, run and replay com programs."""
     out.wanted = color
     for stream in (sys.stdout, sys.stderr):
@@ -83,6 +98,14 @@ def main() -> None:
 
 
 # ---------------------------------------------------------------- files and schemas
+
+
+def write_file(file: str, text: str) -> None:
+    """Writes a file's text."""
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Error(CannotWriteFile(file, (error.strerror or "no reason given").lower())) from None
 
 
 def read_source(file: str) -> Source:
@@ -143,6 +166,25 @@ def schema_options(command: Any) -> Any:
 # ---------------------------------------------------------------- check, fix, fmt, compile
 
 
+def load_calls(name: str) -> None:
+    """Runs a Python file, or imports a module, that registers calls; once."""
+    sys.path.insert(0, "")
+    try:
+        if not name.endswith(".py"):
+            import_module(name)
+        elif name not in _LOADED:
+            _LOADED.add(name)
+            run_path(name, run_name="com_calls")
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise Error(CannotRead(name, cause, "it has to be Python that registers functions with @com.call")) from None
+    finally:
+        sys.path.remove("")
+
+
+_LOADED: set[str] = set()
+
+
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @schema_options
@@ -188,6 +230,10 @@ def check(files: tuple[str, ...], schema: str | None, memory: str | None, as_jso
 
 def registered() -> Mapping[str, Signature]:
     """The signatures of the calls that programs may make."""
+    here = click.get_current_context(silent=True)
+    named = setting("calls", here.find_root().params.get("calls") if here else None)
+    if named:
+        load_calls(named)
     calls = sys.modules.get("com.runtime.calls")  # loaded if and only if something was registered
     return {name: known.signature for name, known in calls.REGISTRY.items()} if calls else {}
 
@@ -209,11 +255,14 @@ def fix(files: tuple[str, ...], schema: str | None, memory: str | None, only_che
         mended += len(done)
         for diagnostic in done:
             line, column = source.place(min(diagnostic.span.start, len(source.text)))
-            out.show([[(f"{file}:{line}:{column} ", ""), (diagnostic.code, "bold"), (f" {diagnostic.text}", "")]])
+            if file != "-":
+                out.show([[(f"{file}:{line}:{column} ", ""), (diagnostic.code, "bold"), (f" {diagnostic.text}", "")]])
         if diff:
             show_diff(source.text, after.text, file)
+        elif file == "-":
+            click.echo(after.text, nl=False)
         elif done and not only_check:
-            Path(file).write_text(after.text, encoding="utf-8")
+            write_file(file, after.text)
         out.diagnostics(found, after)
     verb = "would be mended" if only_check or diff else "mended"
     out.say(f"{report.plural(mended, 'mistake')} {verb}" + (", " if left else ""), "bold")
@@ -274,9 +323,9 @@ def fmt(files: tuple[str, ...], only_check: bool) -> None:
             click.echo(text, nl=False)
         elif text != source.text:
             changed += 1
-            out.say(f"{file}: {'would be formatted' if only_check else 'formatted'}")
             if not only_check:
-                Path(file).write_text(text, encoding="utf-8")
+                write_file(file, text)
+            out.say(f"{file}: {'would be formatted' if only_check else 'formatted'}")
     if failed or (only_check and changed):
         raise click.exceptions.Exit(2 if failed else 1)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import click
 
-from com.cli import cli, load_schema, read_source, refuse, schema_options
+from com.cli import cli, load_schema, read_source, refuse, schema_options, write_file
 from com.cli.output import out
 from com.compiler.show import show
 from com.importer import DIALECTS, import_query
@@ -36,7 +36,7 @@ def import_(file: str, dialect: str, schema: str | None, memory: str | None, out
     if output is None:
         click.echo(text, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        write_file(output, text)
 
 
 def _name(file: str) -> str:

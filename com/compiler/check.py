@@ -301,7 +301,7 @@ class _Checker(Writes):
         """True if `$name` alone is a value: a parameter, or the clock."""
         if self.block.find(name) is not None:
             return False
-        entry = self.parameters.get(name)
+        entry = self.parameter(name)
         if entry is not None and entry.parameter is not None:
             return entry.parameter.kind == "value"
         return name.lower() in CLOCK
@@ -330,7 +330,7 @@ class _Checker(Writes):
                     written = self.delete(write)
                 if written is not None:
                     operation, fields, card, keys = written.operation, written.fields, written.card, written.keys
-                    effects = (written.effect,)
+                    effects = written.effects
             case syntax.Call() as call:
                 operation, fields, card = self._call(node, call)
                 effects = (Effect("call", call.name.text),)
@@ -388,9 +388,7 @@ class _Checker(Writes):
             for argument in call.arguments:
                 if not isinstance(argument.value, syntax.Placeholder):
                     self.expr(argument.value, Env("an argument"))
-                elif (
-                    entry := self.block.find(argument.value.name) or self.parameters.get(argument.value.name)
-                ) is not None:
+                elif (entry := self.block.find(argument.value.name) or self.parameter(argument.value.name)) is not None:
                     entry.used = True
             self.report(messages.UnknownCall(name, near_names(name, self.calls, "call")), call.name.span)
             return None, declared, "many"

@@ -692,7 +692,7 @@ class Expressions(Resolution):
         field = node.args[0]
         assert isinstance(field, syntax.ColumnName)
         unit = field.name.text.lower()
-        unit = {"dow": "weekday", "isodow": "weekday"}.get(unit, unit)
+        unit = "weekday" if unit == "isodow" else unit
         if unit not in ("year", "quarter", "month", "day", "hour", "minute", "second", "weekday"):
             units = "year, quarter, month, day, hour, minute, second, weekday"
             self.report(messages.BadUnit("extract", field.name.text, units), field.span)

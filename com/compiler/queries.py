@@ -161,7 +161,7 @@ class Queries(Expressions):
         if fits:
             self.report(messages.AmbiguousName(name.text, ", ".join(fits)), name.span)
             return None
-        entry = self.block.find(name.text) or self.parameters.get(name.text)
+        entry = self.block.find(name.text) or self.parameter(name.text)
         if entry is not None and (entry.fields or entry.ref.kind == "step"):
             entry.used = True
             fix = Fix((Edit(Span(name.span.start, name.span.start), "$"),), certain=True)

@@ -60,6 +60,11 @@ class Resolution:
 
     # ------------------------------------------------------------ names
 
+    def parameter(self, name: str) -> Entry | None:
+        """The parameter of this name, exactly or else but for its case."""
+        fits = spelled(name, self.parameters)
+        return self.parameters[fits[0]] if len(fits) == 1 else None
+
     def _column(self, node: syntax.ColumnName, env: Env) -> ir.Expr:
         name = node.name.text
         if node.table is not None:
@@ -103,7 +108,7 @@ class Resolution:
             level = level.outer
         name = table.text
         written = f"{name}.{node.name.text}"
-        entry = self.block.find(name) or self.parameters.get(name)
+        entry = self.block.find(name) or self.parameter(name)
         if entry is not None and entry.fields:
             fix = Fix((Edit(Span(node.span.start, node.span.start), "$"),), certain=True)
             entry.used = True
@@ -155,7 +160,7 @@ class Resolution:
             fix = Fix((Edit(span, text),), certain=not nearest(name, known))
             self.report(messages.QuotedString(name, text), span, fix=fix)
             return self.poison(span)
-        parameter = self.parameters.get(name)
+        parameter = self.parameter(name)
         if parameter is not None:
             parameter.used = True
             fix = Fix((Edit(span, f"${name}"),), certain=not nearest(name, known))
@@ -181,7 +186,7 @@ class Resolution:
     def _placeholder(self, node: syntax.Placeholder) -> ir.Expr:
         name = node.name
         if node.column is None:
-            parameter = self.parameters.get(name)
+            parameter = self.parameter(name)
             if parameter is not None and parameter.parameter is not None:
                 return self._parameter(node, parameter)
             if name.lower() in CLOCK:
@@ -229,7 +234,7 @@ class Resolution:
         """The step, loop row or rows parameter that `$name.column` or `from $name` speaks of."""
         entry = self.block.find(node.name)
         if entry is None:
-            parameter = self.parameters.get(node.name)
+            parameter = self.parameter(node.name)
             if parameter is not None and parameter.parameter is not None:
                 parameter.used = True
                 if parameter.parameter.kind == "rows":
@@ -301,7 +306,7 @@ class Resolution:
     def values(self, place: syntax.Placeholder) -> ir.Values | None:
         """A placeholder where a list stands."""
         if place.column is None:
-            entry = self.parameters.get(place.name)
+            entry = self.parameter(place.name)
             if entry is None or entry.parameter is None:
                 self._placeholder(place)
                 return None
@@ -335,9 +340,9 @@ class Resolution:
 
     def is_list(self, place: syntax.Placeholder) -> bool:
         if place.column is None:
-            entry = self.parameters.get(place.name)
+            entry = self.parameter(place.name)
             return entry is not None and entry.parameter is not None and entry.parameter.kind == "list"
-        entry = self.block.find(place.name) or self.parameters.get(place.name)
+        entry = self.block.find(place.name) or self.parameter(place.name)
         return entry is not None and entry.card == "many" and entry.ref.kind != "row"
 
 

@@ -139,7 +139,7 @@ _QUIET = frozenset({
 _OPERATIONS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "CALL"})
 _STATEMENTS = frozenset({"STEP", "FOR", "IF", "ASSERT", "ANSWER", "RETURN", "PROGRAM"})
 _GRAPH = frozenset({"match", "optional", "unwind", "merge", "detach"})
-_TABLES_ARE_MADE = "a program changes rows, not tables: tables are made from a schema (com create)"
+_TABLES_ARE_MADE = "a program changes rows, not tables: tables are made from a schema (com init)"
 _ONE_TRANSACTION = "leave it out: a program is one transaction, and assert undoes all of it"
 _NOT_STATEMENTS = {
     "with": "write each part as a step of its own (step name: select …;) and read it with from $name",

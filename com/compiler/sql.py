@@ -503,8 +503,10 @@ class Sql:
             case ir.Value():
                 return self.bind(plan.Scalar(e.ref, e.column, e.type))
             case ir.Constant():
-                self.span = e.span
-                return self._constant(e.value, e.type)
+                around, self.span = self.span, e.span
+                made = self._constant(e.value, e.type)
+                self.span = around
+                return made
             case ir.Apply():
                 self.span = e.span
                 return self._apply(e)

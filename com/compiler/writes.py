@@ -19,7 +19,7 @@ class Written(Node):
     fields: tuple[Field, ...]
     card: str
     keys: tuple[tuple[str, ...], ...]
-    effect: Effect
+    effects: tuple[Effect, ...]
 
 
 class Writes(Queries):
@@ -48,14 +48,18 @@ class Writes(Queries):
         identity = table.identity.name if table.identity is not None else None
         names = tuple(c.name for c in known)
         operation = ir.Insert(table, names, source, conflict, identity, returning)
-        effect = Effect("insert", table.name, names)
-        return Written(operation, fields, card, self._keys_of(fields, returning, table), effect)
+        effects = [Effect("insert", table.name, names)]
+        if conflict is not None and conflict.assignments:
+            effects.append(Effect("update", table.name, tuple(name for name, _ in conflict.assignments)))
+        return Written(operation, fields, card, self._keys_of(fields, returning, table), tuple(effects))
 
     def _writable(self, name: syntax.Name) -> Table | None:
         table = self.table(name)
         if table is not None and table.is_view:
             self.report(messages.ReadOnly(table.name), name.span)
             return None
+        if table is not None and not table.primary_key:
+            self.report(messages.NoRowImages(table.name), name.span)
         return table
 
     def _target(self, table: Table | None, name: syntax.Name) -> Column | None:
@@ -193,7 +197,7 @@ class Writes(Queries):
         card = work.target_card()
         operation = ir.Update(table, alias, assigned, source, where, returning)
         effect = Effect("update", table.name, tuple(name for name, _ in assigned))
-        return Written(operation, fields, card, self._keys_of(fields, returning, table), effect)
+        return Written(operation, fields, card, self._keys_of(fields, returning, table), (effect,))
 
     def delete(self, node: syntax.Delete) -> Written | None:
         """`delete from t where …`"""
@@ -210,7 +214,7 @@ class Writes(Queries):
             return None
         operation = ir.Delete(table, alias, where, returning)
         effect = Effect("delete", table.name)
-        return Written(operation, fields, work.target_card(), self._keys_of(fields, returning, table), effect)
+        return Written(operation, fields, work.target_card(), self._keys_of(fields, returning, table), (effect,))
 
     def _work(self, target: Seen, source: syntax.From | None, span: Span) -> _Target:
         star = syntax.Star(None, span)

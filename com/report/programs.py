@@ -45,6 +45,25 @@ def program_lines(program: ir.Program) -> Iterator[Line]:
             line += [("; ", "")] if number else []
             line += [(_VERBS[effect.verb], _VERB_STYLES[effect.verb]), (f" {_effect(effect)}", "")]
         yield line if step.effects else [*line, ("touches nothing", "dim")]
+    besides = _besides(program, steps)
+    if besides:
+        text = "; ".join(f"{_VERBS[effect.verb]} {_effect(effect)}" for effect in besides)
+        yield [("  besides: ", "dim"), (text, "")]
+
+
+def _besides(program: ir.Program, steps: list[tuple[str, ir.Step]]) -> list[Effect]:
+    """What conditions, answers and return do, beyond the steps."""
+    done: dict[tuple[str, str], set[str]] = {}
+    for _, step in steps:
+        for effect in step.effects:
+            done.setdefault((effect.verb, effect.name), set()).update(effect.columns)
+    more = []
+    for effect in program.effects:
+        known = done.get((effect.verb, effect.name))
+        columns = tuple(c for c in effect.columns if c not in (known or ()))
+        if known is None or columns:
+            more.append(effect.with_(columns=columns))
+    return more
 
 
 def _effect(effect: Effect) -> str:

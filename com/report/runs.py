@@ -40,8 +40,16 @@ def closing_line(outcome: Outcome) -> Line:
     if outcome.run_id is None:
         return []
     again = " (done before)" if outcome.repeated else ""
-    changed = f"{plural(len(outcome.changes), 'row')} changed" if outcome.changes else "nothing changed"
+    changed = (
+        f"{plural(len(outcome.changes), 'row')} changed" if outcome.changes else _unseen(outcome, "nothing changed")
+    )
     return [(f"run {outcome.run_id}{again}: {changed}", "dim")]
+
+
+def _unseen(outcome: Outcome, nothing: str) -> str:
+    """What was written without row images: to tables without a key, or with history off."""
+    rows = sum(step.count for step in outcome.steps if step.kind in ("insert", "update", "delete") and not step.changes)
+    return f"{plural(rows, 'row')} written, of which no image is kept" if rows else nothing
 
 
 def preview_lines(outcome: Outcome, plan: Plan, schema: Schema, sql: bool = False, room: int = 0) -> Iterator[Line]:
@@ -53,7 +61,7 @@ def preview_lines(outcome: Outcome, plan: Plan, schema: Schema, sql: bool = Fals
     if outcome.changes:
         yield from _most(change_lines(outcome.changes, schema), MOST_CHANGES)
     else:
-        yield [("no row would change", "dim")]
+        yield [(_unseen(outcome, "no row would change"), "dim")]
     returned = list(outcome_lines(outcome, room))
     if returned:
         yield []
