@@ -153,6 +153,7 @@ def test_a_changed_journal_is_found(memory: Memory, table: str, column: str, res
         "insert into com_step values (77, 1, '', '', '', '', '', null, 0, '')",
         "insert into com_call values (2, 'x', 'x', '', '[]', null)",
         "insert into com_change values (6, 1, 1, 'fruits', '[1]', '{}', null)",
+        "update com_change set n = '[1]' where run = 2 and step = 3 and n = 1",
         "delete from com_run where run = 3",
         "update com_run set ids = 'x' where run = 2",
         "update com_run set status = 'pending', digest = null where run = 2",

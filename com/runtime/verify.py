@@ -98,6 +98,10 @@ class _Verifier:
                 if number not in self.runs:
                     self._note(None, f"there are {what} of run {number}, which is not there")
 
+        for number, n in self.link.ask("select distinct run, n from com_change"):
+            if not isinstance(n, int):
+                self._note(number, f"the row images of run {number} were changed")
+
     # ------------------------------------------------------------ commits
 
     def _chain(self) -> None:
