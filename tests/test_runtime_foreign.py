@@ -39,7 +39,13 @@ def test_nulls_in_a_text_key(tmp_path: Path) -> None:
         notes = memory.schema.table("notes")
         assert notes is not None and notes.columns[0].nullable
         more = "program more();\n\nstep all_of: update notes set n = n + 1 where true returning said, n;\nreturn $all_of;\n"
-        assert sorted(run(memory, more).rows, key=str) == [("a", 4), ("b", 5), (None, 2), (None, 3)]
+        with pytest.raises(RunError) as failed:
+            run(memory, more)
+        assert failed.value.message.code == "CM522" and "key is null" in failed.value.diagnostic.text
+        assert memory.replay(1).same
+        outcome = memory.execute(com.compile(more, memory.schema), history=False)
+        assert sorted(outcome.rows, key=str) == [("a", 4), ("b", 5), (None, 2), (None, 3)]
+        assert run(memory, more.replace("true", "said is not null")).rows == (("a", 5), ("b", 6))
     with opened(tmp_path / "b.db", "create table t (a text primary key, b int) without rowid") as memory:
         table_ = memory.schema.table("t")
         assert table_ is not None and not table_.columns[0].nullable

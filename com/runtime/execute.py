@@ -3,12 +3,13 @@ dry runs and replays share: they differ only in what is done with the transactio
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Protocol, assert_never
 
 from com import diagnostics
-from com.diagnostics import AssertionFailed, Message, Overflow, WrongCount
+from com.diagnostics import AssertionFailed, Message, Overflow, UnseenChanges, WrongCount
 from com.plan import (
     Answer,
     Assertion,
@@ -39,7 +40,7 @@ from com.runtime.engines import EngineError, Row
 from com.runtime.failures import explain
 from com.runtime.outcome import Ran, RunError, StepRun
 from com.schema import Schema
-from com.source import Span
+from com.source import NOWHERE, Span
 from com.values import MAX_INT
 
 CAP_ROWS = 1_000
@@ -101,6 +102,19 @@ class Execution:
         result = self.program.plan.result
         if self.rows is None and result is not None:
             self.rows = self.frame.relations.get(slot(result))
+        if self.history and self.written:
+            self._check_keys()
+
+    def _check_keys(self) -> None:
+        """RunError if a row with a null in its key was changed: SQLite allows it, and no image could name the row."""
+        for name in self.program.writes:
+            table = self.schema.table(name)
+            if table is None or not any(c.nullable for c in table.columns if c.name in table.primary_key):
+                continue
+            found = self.link.ask('select "key" from com_change where run = ? and tbl = ?', self.frame.run, name)
+            if any("null" in key and None in json.loads(key) for (key,) in found):
+                help_ = "give the row a key; or keep no history: --no-history"
+                raise RunError(UnseenChanges(name, "a row whose key is null", help_), NOWHERE)
 
     def _run(self, body: tuple[Instruction, ...], prefix: str) -> None:
         for instruction in body:
