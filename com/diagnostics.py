@@ -668,7 +668,7 @@ class NoWhere(Message):
 
 class GeneratedColumn(Message):
     code = "CM320"
-    text = "{column} is generated: its values are taken by com"
+    text = "{column} is generated: nobody gives its values"
     label = "cannot be given"
     help = "leave it out; returning {column} gives it"
     column: str

@@ -52,3 +52,16 @@ def test_an_update_reads_a_view_as_it_was(memory: com.Memory) -> None:
         step u: update t set a = coalesce((select sum(v.a) from v where v.id <> t.id), 0) where true;
     """
     assert run(memory, program) == [90, 80, 70, 60]
+
+
+def test_a_computed_column_is_read_but_not_written(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "computed.db")
+    db.execute(
+        "create table t (id integer primary key, a int not null, twice int not null generated always as (a * 2))"
+    )
+    db.close()
+    with com.connect(f"sqlite:///{tmp_path}/computed.db") as memory:
+        (wrong,) = com.check("program p; step i: insert into t (a, twice) values (1, 2);", memory.schema)
+        assert wrong.code == "CM320"
+        put = com.compile("program p; step i: insert into t (a) values (4) returning twice; return $i;", memory.schema)
+        assert com.execute(put, memory).rows == ((8,),)

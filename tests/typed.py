@@ -95,6 +95,8 @@ def literal(value: Any, kind: str) -> str:
 
 # ---------------------------------------------------------------- what is drawn
 
+AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|string_agg|stddev)\(")
+
 
 @dataclass
 class Column:
@@ -850,7 +852,7 @@ class Maker:
         items = []
         for k in kinds:
             e = self.expr(k, ctx, depth)
-            if grouped and not group and not rows.met:
+            if grouped and not group and not items and (one or not rows.met) and not AGGREGATE.search(e):
                 e, rows.met = f"case when count(*) >= 0 then {e} end", True
             named = [x for x in ctx.leaves if x.text == e and x.plain]
             name = self.fresh("o")

@@ -71,7 +71,7 @@ class Writes(Queries):
             self.report(messages.UnknownColumn(name.text, table.name, near), name.span)
             return None
         column = table.column(fits[0])
-        if column is not None and column.generated:
+        if column is not None and (column.generated or column.computed):
             self.report(messages.GeneratedColumn(column.name), name.span)
             return None
         if column is not None and column.type.is_unknown:
@@ -149,9 +149,8 @@ class Writes(Queries):
         return not any(m.type.is_unknown for m in made)
 
     def _nothing_left_out(self, node: syntax.Insert, table: Table, given: list[Column]) -> None:
-        missing = [
-            c.name for c in table.columns if not c.nullable and c.default is None and not c.generated and c not in given
-        ]
+        filled = [c for c in table.columns if c.nullable or c.default is not None or c.generated or c.computed]
+        missing = [c.name for c in table.columns if c not in filled and c not in given]
         if missing:
             end = node.columns[-1].span.end if node.columns else node.table.span.end
             self.report(messages.MissingColumn(", ".join(missing), table.name), Span(node.table.span.start, end))
