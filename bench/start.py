@@ -9,6 +9,7 @@ and generate of the statements of the same program.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -30,8 +31,11 @@ PROGRAM = SHOP / "return_sale.com"
 
 
 def process(*command: str) -> Callable[[], None]:
-    """A call that runs a command to its end."""
-    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) and None
+    """A call that runs a command to its end. Byte code is kept, as it is where com is installed."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return lambda: (
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) and None
+    )
 
 
 def median(run: Callable[[], object], rounds: int) -> float:

@@ -238,6 +238,12 @@ class Expressions(Resolution):
         if target.kind == "decimal" and isinstance(converted, ir.Constant) and _digits(converted.value) > target.scale:
             self.report(messages.ExtraDigits(str(converted.value), what, str(target), target.scale), made.span)
             return self.poison(made.span)
+        room = target.precision - target.scale
+        if target.kind == "decimal" and isinstance(made, ir.Constant | ir.Cast) and _whole(converted) > room:
+            shown = str(getattr(_bare(converted), "value", ""))
+            hint = f"it has room for {room} digits before the point"
+            self.report(messages.CannotStore(what, str(target), shown, hint), made.span)
+            return self.poison(made.span)
         if target.kind == "decimal" and isinstance(converted, ir.Constant) and isinstance(converted.value, Decimal):
             return converted.with_(type=target)
         if converted is None and made.type.kind == "float" and target.kind == "decimal":
@@ -518,7 +524,11 @@ class Expressions(Resolution):
 
     def _in_list(self, node: syntax.InList, env: Env) -> ir.Expr:
         operand = self.expr(node.operand, env)
-        if len(node.items) == 1 and isinstance(node.items[0], syntax.Placeholder) and self.is_list(node.items[0]):
+        if (
+            len(node.items) == 1
+            and isinstance(node.items[0], syntax.Placeholder)
+            and self.is_list(node.items[0], few=True)
+        ):
             return self._negated(self._in_values(operand, node.items[0], node.span), node.negated)
         items = [self.expr(i, env) for i in node.items]
         made = self._same("=", "in", [operand, *items], node.span) if items else operand
@@ -851,6 +861,20 @@ def usage(function: Function) -> str:
 def _digits(value: object) -> int:
     """How many digits a constant has after the point."""
     return -int(value.normalize().as_tuple().exponent) if isinstance(value, Decimal) else 0
+
+
+def _bare(made: ir.Expr | None) -> ir.Expr | None:
+    """An expression without the casts that the language makes around it."""
+    return _bare(made.operand) if isinstance(made, ir.Cast) and made.implicit else made
+
+
+def _whole(made: ir.Expr | None) -> int:
+    """How many digits a constant has before the point; 0 for what is none."""
+    value = getattr(_bare(made), "value", None)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return 0
+    whole = abs(int(value))
+    return len(str(whole)) if whole else 0
 
 
 def _parameters(function: Function, count: int) -> tuple[str, ...]:

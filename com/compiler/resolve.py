@@ -338,12 +338,13 @@ class Resolution:
             return None
         return ir.Values(field.type, field.nullable, place.span, entry.ref, field.name)
 
-    def is_list(self, place: syntax.Placeholder) -> bool:
+    def is_list(self, place: syntax.Placeholder, *, few: bool = False) -> bool:
+        """True if a placeholder stands for a list; `few`: also a column of a step that has one row at most."""
         if place.column is None:
             entry = self.parameter(place.name)
             return entry is not None and entry.parameter is not None and entry.parameter.kind == "list"
         entry = self.block.find(place.name) or self.parameter(place.name)
-        return entry is not None and entry.card == "many" and entry.ref.kind != "row"
+        return entry is not None and (few or entry.card == "many") and entry.ref.kind != "row"
 
 
 def columns_in(made: Node) -> list[ir.Column]:
