@@ -5,7 +5,7 @@ Takes a schema, and the checked expressions of its checks and defaults; types ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from com.compiler import ir, sql
 from com.compiler.engines import Engine, load
@@ -23,11 +23,23 @@ def create_tables(
     """One statement a table and an index. `checks` by table and place, `defaults` by table and column."""
     table = load(engine)
     made: list[Tree] = []
-    for found in schema.tables:
+    for found in schema.tables if engine == "sqlite" else _sorted(schema.tables):
         if not found.is_view:
             made.append(_table(found, table, checks, defaults))
             made += [sql.create_index(i.name, found.name, i.columns) for i in found.indexes]
     return tuple(sql.write(tree, table.dialect) for tree in made)
+
+
+def _sorted(tables: Sequence[Table]) -> list[Table]:
+    """Tables behind those that their foreign keys name, as far as that goes."""
+    made: list[Table] = []
+    left = list(tables)
+    while left:
+        names = {t.name for t in left}
+        free = [t for t in left if not any(k.table in names and k.table != t.name for k in t.foreign_keys)]
+        made += free or left
+        left = [t for t in left if t not in made]
+    return made
 
 
 def _table(
@@ -40,12 +52,13 @@ def _table(
     s.names = {table.name: ""}
     s.inline = True
     parts = []
+    keyed = {n for key in (*table.keys, *(k.columns for k in table.foreign_keys)) for n in key}
     for c in table.columns:
         key = table.primary_key == (c.name,)
         default = defaults.get((table.name, c.name))
         required = (not c.nullable or c.name in table.primary_key) and not (key and c.generated)
         written = s.expr(default) if default is not None else None
-        parts.append(sql.column_def(c.name, engine.stored(c, key), key=key, required=required, default=written))
+        parts.append(sql.column_def(c.name, engine.stored(c, key, c.name in keyed), key=key, required=required, default=written))
     if len(table.primary_key) > 1:
         parts.append(sql.key_def(table.primary_key))
     parts += [sql.unique_def(u) for u in table.uniques]

@@ -8,6 +8,7 @@ the positive list below.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -25,18 +26,19 @@ from com.compiler import ir
 from com.compiler.engines import CHAIN, Engine
 from com.diagnostics import Diagnostic
 from com.node import Node
-from com.schema import Table, Type
+from com.schema import BOOL, INT, JSON, Table, Type
 from com.source import NOWHERE, Span
 
 Tree = exp.Expr
 
 ALLOWED = (
     exp.Add, exp.Alias, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast, exp.Check,
-    exp.CheckColumnConstraint, exp.Column, exp.ColumnConstraint, exp.ColumnDef, exp.Create, exp.DPipe, exp.DataType,
+    exp.CheckColumnConstraint, exp.Collate, exp.Column, exp.ColumnConstraint, exp.ColumnDef, exp.Create, exp.DPipe, exp.DataType,
     exp.DefaultColumnConstraint, exp.Delete, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except, exp.Exists,
     exp.Filter, exp.ForeignKey, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having, exp.HexString, exp.Identifier, exp.In,
     exp.Index, exp.IndexParameters, exp.Insert, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Limit,
-    exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.NotNullColumnConstraint, exp.Null, exp.Offset,
+    exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.NotNullColumnConstraint, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ,
+    exp.IntDiv, exp.Offset,
     exp.OnConflict, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Placeholder, exp.PrimaryKey,
     exp.PrimaryKeyColumnConstraint, exp.Reference, exp.Returning, exp.Schema, exp.Select, exp.Star, exp.Sub,
     exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.UniqueColumnConstraint, exp.Update, exp.Values,
@@ -47,12 +49,13 @@ ALLOWED = (
 _BINARY: dict[str, type[exp.Expression]] = {
     "or": exp.Or, "and": exp.And, "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
     "like": exp.Like, "escape": exp.Escape, "||": exp.DPipe, "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div,
-    "%": exp.Mod, "is": exp.Is,
+    "%": exp.Mod, "is": exp.Is, "is distinct from": exp.NullSafeNEQ, "<=>": exp.NullSafeEQ, "//": exp.IntDiv,
 }  # fmt: skip
+_ORDERING = frozenset({"<", "<=", ">", ">="})
 _LEVEL: dict[type[exp.Expr], int] = {
     exp.Or: 1, exp.And: 2, exp.Not: 3, exp.EQ: 4, exp.NEQ: 4, exp.LT: 4, exp.LTE: 4, exp.GT: 4, exp.GTE: 4,
     exp.Like: 4, exp.Escape: 4, exp.Is: 4, exp.In: 4, exp.Between: 4, exp.DPipe: 5, exp.Add: 6, exp.Sub: 6,
-    exp.Mul: 7, exp.Div: 7, exp.Mod: 7, exp.Neg: 9, exp.Select: 0, exp.Union: 0,
+    exp.NullSafeNEQ: 4, exp.NullSafeEQ: 4, exp.Mul: 7, exp.Div: 7, exp.IntDiv: 7, exp.Mod: 7, exp.Collate: 8, exp.Neg: 9, exp.Select: 0, exp.Union: 0,
 }  # fmt: skip
 """How tightly each operator binds; all else binds tighter."""
 
@@ -167,8 +170,7 @@ def join(source: Tree, on: Tree | None, kind: str = "inner") -> Tree:
 
 def ordered(tree: Tree, descending: bool = False, nulls_first: bool | None = None) -> Tree:
     """A key of an order. Without `nulls_first` the engine's own place of nulls will do."""
-    first = not descending if nulls_first is None else nulls_first
-    return exp.Ordered(this=tree, desc=True if descending else None, nulls_first=first)
+    return exp.Ordered(this=tree, desc=True if descending else None, nulls_first=nulls_first)
 
 
 def row_number(order: Sequence[Tree], partition: Sequence[Tree] = ()) -> Tree:
@@ -319,6 +321,10 @@ class Written(exp.Expression):
     """A tree that was written before: parts that stand in many statements are written once."""
 
 
+class Words(exp.Expression):
+    """Trees between words of an engine's own syntax."""
+
+
 def _refused(_: Generator, node: exp.Func) -> str:
     raise ValueError(f"{type(node).__name__} is not on the list")
 
@@ -336,11 +342,16 @@ def _generator(dialect: str) -> Generator:
         pretty=False,
     )
     handlers: dict[type[exp.Expr], Any] = {cls: made._dispatch[cls] for cls in ALLOWED if cls in made._dispatch}
-    made._dispatch = {**handlers, **_lean(made)}
+    made._dispatch = {**handlers, **_lean(made, dialect)}
     return made
 
 
-def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
+_MARKERS = {"sqlite": (":", ""), "duckdb": ("$", ""), "postgres": ("\0", "\1"), "mysql": ("\0", "\1")}
+"""What stands around a parameter's name. Of drivers that read % themselves it is put in once the text is whole."""
+_MARKED = re.compile("\0(\\w+)\1")
+
+
+def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
     """Handlers of the nodes that stand everywhere: the same text as sqlglot's, without what com never uses."""
     start, end = made._identifier_start, made._identifier_end
     sql = made.sql
@@ -362,8 +373,22 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
     def cast(_: Generator, node: Any) -> str:
         return f"CAST({sql(node.args['this'])} AS {node.args['to'].args['kind']})"
 
-    def placeholder(self: Generator, node: Any) -> str:
-        return f"{self.NAMED_PLACEHOLDER_TOKEN}{node.args['this']}"
+    before, after = _MARKERS[kind]
+
+    def placeholder(_: Generator, node: Any) -> str:
+        return f"{before}{node.args['this']}{after}"
+
+    def literal(_: Generator, node: Any) -> str:
+        text_ = node.args["this"]
+        if not node.args["is_string"]:
+            return str(text_)
+        return "'" + (text_.replace("\\", "\\\\") if kind == "mysql" else text_).replace("'", "''") + "'"
+
+    def ordered_(_: Generator, node: Any) -> str:
+        desc, first = node.args.get("desc"), node.args.get("nulls_first")
+        text_ = sql(node.args["this"]) + (" DESC" if desc else "")
+        by_itself = bool(desc) == (kind == "postgres") and kind != "duckdb"
+        return text_ if first is None or first is by_itself else text_ + (" NULLS FIRST" if first else " NULLS LAST")
 
     def paren(_: Generator, node: Any) -> str:
         return f"({sql(node.args['this'])})"
@@ -371,7 +396,12 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
     def named(node: Any, text_: str) -> str:
         as_, joins = node.args.get("alias"), node.args.get("joins")
         if as_ is not None:
+            columns = as_.args.get("columns")
+            if columns and kind == "postgres":
+                text_ += " WITH ORDINALITY"
             text_ = f"{text_} AS {name_(as_.args['this'])}"
+            if columns:
+                text_ += f"({', '.join(map(name_, columns))})"
         return text_ + "".join(map(sql, joins)) if joins else text_
 
     def operator(sign: str) -> Any:
@@ -403,11 +433,15 @@ def _lean(made: Generator) -> dict[type[exp.Expr], Any]:
         exp.Cast: cast,
         exp.Placeholder: placeholder,
         exp.Paren: paren,
+        exp.Literal: literal,
+        exp.Ordered: ordered_,
+        exp.Collate: lambda _, node: f"{sql(node.args['this'])} COLLATE {node.args['expression']}",
         exp.Table: lambda _, node: named(node, sql(node.args["this"])),
         exp.Subquery: lambda _, node: named(node, f"({sql(node.args['this'])})"),
         exp.Select: select_,
         exp.Where: lambda _, node: f" WHERE {sql(node.args['this'])}",
         Written: lambda _, node: node.args["this"],
+        Words: lambda _, node: "".join([p if isinstance(p, str) else sql(p) for p in node.args["expressions"]]),
     }
 
 
@@ -415,6 +449,13 @@ def write(tree: Tree, dialect: str) -> str:
     """The text of a tree. ValueError if one of its nodes is not on the list."""
     written: str = _generator(dialect).generate(tree, copy=False)
     return written
+
+
+def marked(text_: str, dialect: str) -> str:
+    """The text with its parameters as the engine's driver takes them."""
+    if _MARKERS[dialect][1]:
+        return _MARKED.sub(r"%(\1)s", text_.replace("%", "%%"))
+    return text_
 
 
 def once(tree: Tree, dialect: str) -> Tree:
@@ -442,7 +483,8 @@ class Sql:
 
     def statement(self, tree: Tree, fields: Sequence[plan.Field] = (), hidden: int = 0) -> plan.Statement:
         """The statement, once its tree is whole."""
-        return plan.Statement(write(tree, self.engine.dialect), tuple(self.binds.values()), tuple(fields), hidden)
+        text_ = marked(write(tree, self.engine.dialect), self.engine.dialect)
+        return plan.Statement(text_, tuple(self.binds.values()), tuple(fields), hidden)
 
     # ------------------------------------------------------------ what engines use
 
@@ -473,8 +515,19 @@ class Sql:
             return select(picked, table(behind), limit=limit, joins=[exp.Join(this=source, kind="CROSS")])
         return select(picked, source, limit=limit)
 
-    def calling(self, function: str, args: Sequence[Tree], alias: str) -> Tree:
-        return exp.Table(this=call(function, *args), alias=exp.TableAlias(this=name(alias)))
+    def calling(self, function: str, args: Sequence[Tree], alias: str, columns: Sequence[str] = ()) -> Tree:
+        as_ = exp.TableAlias(this=name(alias), columns=[name(c) for c in columns])
+        return exp.Table(this=call(function, *args), alias=as_)
+
+    def words(self, *parts: str | Tree) -> Tree:
+        return Words(expressions=list(parts))
+
+    def collated(self, tree: Tree, collation: str) -> Tree:
+        return exp.Collate(this=at(tree, 9), expression=collation)
+
+    def ordered(self, sep: Tree, order: Sequence[ir.OrderKey]) -> Tree:
+        keys = self._order(order)
+        return exp.Order(this=sep, expressions=keys) if keys else sep
 
     def unsupported(self, what: str, instead: str) -> None:
         self.problems.append(Diagnostic(messages.EngineLacks(self.engine.title, what, instead), self.span))
@@ -486,7 +539,8 @@ class Sql:
         known = self.binds.get(key)
         if known is None:
             known = self.binds[key] = f"p{len(self.binds) + 1}", binding
-        return exp.Placeholder(this=known[0])
+        made: Tree = self.engine.bound(self, _type_of(binding), exp.Placeholder(this=known[0]))
+        return made
 
     # ------------------------------------------------------------ expressions
 
@@ -506,7 +560,7 @@ class Sql:
                 self.span = e.span
                 tree: Tree = self.engine.cast(self, e)
                 return tree
-            case ir.Aggregate():
+            case ir.Aggregate() | ir.Window():
                 return self._aggregate(e)
             case ir.Present():
                 return self.bind(plan.Present(e.ref))
@@ -527,12 +581,13 @@ class Sql:
                 return exp.Exists(this=self._inner(e.query))
             case ir.Scalar():
                 return exp.Subquery(this=self._inner(e.query))
-            case ir.Window():
-                return self._window(e)
             case _:
                 raise AssertionError(f"{type(e).__name__} has no place in SQL")
 
     def _constant(self, value: object, type_: Type) -> Tree:
+        special = self.engine.literal(self, value, type_)
+        if special is not None:
+            return special
         match value:
             case None:
                 return exp.Null()
@@ -565,6 +620,8 @@ class Sql:
         if name_ in CHAIN:
             settled: Tree = self.engine.settle(self, e, self._arithmetic(e))
             return settled
+        if name_ in _ORDERING:
+            return binary(name_, self.collated_by(args[0]), self.expr(args[1]))
         if name_ in _BINARY:
             return binary(name_, self.expr(args[0]), self.expr(args[1]))
         match name_:
@@ -573,9 +630,11 @@ class Sql:
             case "is_null":
                 return is_null(self.expr(args[0]))
             case "is_distinct":
+                if self.engine.typed:
+                    return binary("is distinct from", self.expr(args[0]), self.expr(args[1]))
                 return exp.Is(this=at(self.expr(args[0]), 5), expression=at(self.expr(args[1]), 5), negate=True)
             case "between":
-                this, low, high = (at(self.expr(a), 5) for a in args)
+                this, low, high = (at(self.collated_by(a), 5) for a in args)
                 return exp.Between(this=this, low=low, high=high)
             case _:
                 return call(name_, *[self.expr(a) for a in args])
@@ -585,12 +644,20 @@ class Sql:
         args = [
             self._arithmetic(a)
             if isinstance(a, ir.Apply) and a.name in CHAIN and a.type.kind == e.type.kind
-            else self.expr(a)
+            else self.engine.operand(self, e.type, self.expr(a))
             for a in e.args
         ]
         if e.name == "negate":
             return exp.Neg(this=at(args[0], 10))
-        return binary("/" if e.name == "div" else e.name, *args)
+        if e.name == "div":
+            made: Tree = self.engine.divided(self, *args)
+            return made
+        return binary(e.name, *args)
+
+    def collated_by(self, e: ir.Expr) -> Tree:
+        """The tree of an expression that is ordered by."""
+        tree: Tree = self.engine.collate(self, e.type, self.expr(e))
+        return tree
 
     # ------------------------------------------------------------ aggregates and windows
 
@@ -598,25 +665,28 @@ class Sql:
         self.span = e.span
         args = [self.expr(a) for a in e.args]
         render = self.engine.aggregates.get(e.name)
-        distinct = isinstance(e, ir.Aggregate) and e.distinct
         if render is not None:
             tree: Tree = render(self, e, args)
-        elif not args and e.name == "count":
-            tree = call("count", exp.Star())
-        else:
-            tree = self.aggregate(e.name, args, distinct)
-        if e.where is not None:
+            return tree
+        if not args and e.name == "count":
+            return self.aggregated(e, "count", [exp.Star()])
+        if e.name in ("min", "max"):
+            args = [self.engine.collate(self, e.type, a) for a in args]
+        return self.aggregated(e, e.name, args, isinstance(e, ir.Aggregate) and e.distinct)
+
+    def aggregated(
+        self, e: ir.Aggregate | ir.Window, function: str, args: Sequence[Tree], distinct: bool = False
+    ) -> Tree:
+        """A call with the filter and window of an aggregate."""
+        if e.where is not None and not self.engine.filters:
+            first = number(1) if isinstance(args[0], exp.Star) else args[0]
+            args = [self.case([(self.expr(e.where), first)], None), *args[1:]]
+        tree = self.aggregate(function, args, distinct)
+        if e.where is not None and self.engine.filters:
             tree = exp.Filter(this=tree, expression=exp.Where(this=self.expr(e.where)))
-        return tree if isinstance(e, ir.Window) else self._of_scale(e, tree)
-
-    def _of_scale(self, e: ir.Aggregate | ir.Window, tree: Tree) -> Tree:
-        """Sums and averages of decimals, back at their digits."""
-        if e.type.kind == "decimal" and e.name in ("sum", "avg"):
-            return call("round" if e.name == "sum" else "com_round", tree, number(e.type.scale))
-        return tree
-
-    def _window(self, e: ir.Window) -> Tree:
-        made: dict[str, Any] = {"this": self._aggregate(e)}
+        if isinstance(e, ir.Aggregate):
+            return tree
+        made: dict[str, Any] = {"this": tree}
         if e.partition:
             made["partition_by"] = [self.expr(p) for p in e.partition]
         order = self._order(e.order)
@@ -624,11 +694,11 @@ class Sql:
             made["order"] = exp.Order(expressions=order)
         if e.frame is not None:
             unit, start, end = e.frame
-            (first, first_side), (last, last_side) = self._edge(start), self._edge(end)
+            (first_, first_side), (last, last_side) = self._edge(start), self._edge(end)
             made["spec"] = exp.WindowSpec(
-                kind=unit.upper(), start=first, start_side=first_side, end=last, end_side=last_side
+                kind=unit.upper(), start=first_, start_side=first_side, end=last, end_side=last_side
             )
-        return self._of_scale(e, exp.Window(**made))
+        return exp.Window(**made)
 
     def _edge(self, edge: ir.Edge) -> tuple[Tree | str, str | None]:
         words = edge.kind.upper().split(" ")
@@ -640,10 +710,16 @@ class Sql:
 
     def _order(self, keys: Sequence[ir.OrderKey]) -> list[Tree]:
         """The keys that can tell rows apart."""
-        return [self.key(k) for k in keys if not isinstance(k.expr, ir.Constant)]
+        return [part for k in keys if not isinstance(k.expr, ir.Constant) for part in self.key(k)]
 
-    def key(self, k: ir.OrderKey) -> Tree:
-        return ordered(self.expr(k.expr), k.descending, k.nulls_first if k.expr.nullable else None)
+    def key(self, k: ir.OrderKey) -> list[Tree]:
+        return self.ordered_by(self.collated_by(k.expr), k.descending, k.nulls_first if k.expr.nullable else None)
+
+    def ordered_by(self, tree: Tree, descending: bool, nulls_first: bool | None) -> list[Tree]:
+        """A key of an order, with one for nulls before it where the engine has no word for that."""
+        if self.engine.dialect != "mysql" or nulls_first is None or nulls_first is not descending:
+            return [ordered(tree, descending, nulls_first)]
+        return [ordered(is_null(tree), nulls_first), ordered(tree, descending)]
 
     # ------------------------------------------------------------ queries
 
@@ -819,6 +895,18 @@ def _key(binding: plan.Binding) -> object:
         ref = binding.ref
         return "rows", ref.kind, ref.name, ref.slot, tuple([f.name for f in binding.fields])
     return binding
+
+
+def _type_of(binding: plan.Binding) -> Type:
+    match binding:
+        case plan.Constant() | plan.Scalar():
+            return binding.type
+        case plan.Many() | plan.Rows():
+            return JSON
+        case plan.Present():
+            return BOOL
+        case _:
+            return INT
 
 
 def _note(value: object, used: set[tuple[str, str]]) -> None:
