@@ -14,6 +14,7 @@ from com.functions import Signature
 from com.plan import Plan
 from com.runtime import journal, memory
 from com.runtime.calls import REGISTRY, Registry
+from com.runtime.engines import engine_of
 from com.runtime.outcome import Outcome
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
 from com.schema import Schema
@@ -138,7 +139,7 @@ def connect(
 
 def create(url: str, schema: Schema, **options: Any) -> Memory:
     """Makes a new memory that holds the tables of a schema, and opens it. `options` are those of `connect`."""
-    engine = memory.read_url(url).get_backend_name()
+    engine = engine_of(memory.read_url(url))
     return _own(memory.create(url, schema, create_statements(schema, engine), **options))
 
 

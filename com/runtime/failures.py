@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from com.diagnostics import (
     CheckFailed,
     Message,
@@ -43,13 +45,20 @@ def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:
 
 
 def _check(place: str, table: Table | None) -> str:
-    """The check as it was declared. SQLite names it by its text, or by no more than a quoted name at its start."""
+    """The check as it was declared. SQLite names it by its text, or by no more than a quoted name at its start; others
+    tell the text as they keep it, or a name."""
     texts = [c.text for c in table.checks] if table else []
-    plain = place.replace('"', "")
-    found = [t for t in texts if t.replace('"', "") == plain] or [
-        t for t in texts if t.replace('"', "").startswith(plain)
-    ]
+    plain = _plain(place)
+    found = [t for t in texts if _plain(t) == plain] or [t for t in texts if _plain(t).startswith(plain)]
     return found[0] if len(found) == 1 else texts[0] if len(texts) == 1 else place
+
+
+def _plain(check: str) -> str:
+    """A check without what engines put around its parts."""
+    return _AROUND.sub("", check.lower())
+
+
+_AROUND = re.compile(r"^check\b|::[a-z ]+|cast|[\s\"`()]")
 
 
 def _foreign_key(schema: Schema, operation: Operation | None) -> Message:

@@ -27,7 +27,7 @@ from com.runtime.bind import Program
 from com.runtime.calls import REGISTRY, Recorded, Registry
 from com.runtime.canon import hash_json
 from com.runtime.digest import digest
-from com.runtime.engines import EngineError, Link, open_link
+from com.runtime.engines import EngineError, Link, engine_of, open_link
 from com.runtime.failures import explain
 from com.runtime.history import read_images, step_hashes
 from com.runtime.journal import Flaw, RunRow
@@ -61,7 +61,8 @@ def connect(
     except (ZoneInfoNotFoundError, ValueError):
         raise Error(BadParameter("zone", repr(zone), "a time zone", "write it as Europe/Madrid or UTC")) from None
     address = read_url(url)
-    if read_only and address.database and not Path(address.database).exists():
+    in_file = engine_of(address) in ("sqlite", "duckdb") and address.database not in (None, "", ":memory:")
+    if read_only and in_file and not Path(address.database or "").exists():
         raise Error(UnknownMemory(url, "there is no such file", "look at its path, or create it first"))
     link = open_link(address, read_only=read_only, timeout=timeout, seconds=seconds)
     return Memory(link, address, history=history, zone=zone, calls=REGISTRY if calls is None else calls)
@@ -121,7 +122,7 @@ class Memory:
 
     @property
     def engine(self) -> str:
-        """The engine's name: sqlite."""
+        """The engine's name: sqlite, postgres, duckdb or mysql."""
         return self.link.name
 
     @property
