@@ -105,27 +105,41 @@ class _Write:
         if any(has_query(e) for _, e in outputs):
             s.unsupported("a subquery in returning", "read it in a step of its own")
             return [], [], 0
-        s.names = {**s.names, self.target_alias(): ""}  # `returning` does not know the alias
+        if type(self.operation).__name__.lower() not in self.engine.returns:
+            return [], [], 0
+        if not self.engine.aliased:  # `returning` does not know the alias
+            s.names = {**s.names, self.target_alias(): ""}
         trees = [sql.alias(s.expr(e), n) for n, e in outputs]
         fields = [Field(n, e.type, e.nullable) for n, e in outputs]
-        hidden = [part for name in self.order_columns() for part in self._order_parts(name)]
+        hidden = [part for name in self.order_columns() for part in self._order_parts(s, name)]
         for number, (tree, type_) in enumerate(hidden, 1):
             trees.append(sql.alias(tree, f"com_h{number}"))
             fields.append(Field(f"com_h{number}", type_, False))
-        del s.names[self.target_alias()]
+        s.names = {n: to for n, to in s.names.items() if n != self.target_alias()}
         return trees, fields, len(hidden)
 
-    def _order_parts(self, name: str) -> list[tuple[Tree, Type]]:
+    def _order_parts(self, s: Sql, name: str) -> list[tuple[Tree, Type]]:
         """What orders rows by a column: its value, or whether it is null and then its value or another."""
         found = self.table.column(name)
         assert found is not None
-        tree = column("", name)
+        tree = column(self.target_alias() if self.engine.aliased else "", name)
         if not found.nullable or name in self.key:
             return [(tree, found.type)]
-        if found.type.is_number or found.type.kind == "bool":
-            return [(sql.is_null(tree), INT), (sql.call("coalesce", tree, sql.number(0)), found.type)]
-        shown = sql.call("hex", tree) if found.type.kind == "bytes" else sql.call("coalesce", tree, sql.text(""))
-        return [(sql.is_null(tree), INT), (shown, TEXT)]
+        if self.engine.typed:
+            missing: Tree = s.case([(sql.is_null(tree), sql.number(1))], sql.number(0))
+        else:
+            missing = sql.is_null(tree)
+        if found.type.is_number or found.type.kind == "bool" and not self.engine.typed:
+            return [(missing, INT), (sql.call("coalesce", tree, sql.number(0)), found.type)]
+        if self.engine.typed and found.type.kind == "bool":
+            return [(missing, INT), (s.case([(tree, sql.number(1))], sql.number(0)), INT)]
+        if self.engine.typed and found.type.kind != "text":
+            shown = sql.call("coalesce", self.engine.image(s, found.type, tree), sql.text(""))
+        elif found.type.kind == "bytes":
+            shown = sql.call("hex", tree)
+        else:
+            shown = sql.call("coalesce", tree, sql.text(""))
+        return [(missing, INT), (shown, TEXT)]
 
     def order_columns(self) -> tuple[str, ...]:
         return self.key or tuple(c.name for c in self.table.columns if not c.type.is_unknown)
@@ -267,11 +281,14 @@ class _Update(_Changed):
         s = self.sql(op)
         assert op.source is not None
         first, joins = self.met(s, op.source, op.alias)
-        key = self.key or ("_rowid_",)
+        key = self.key or (self.engine.row_id,)
+        if not key[0]:
+            s.unsupported("an update from rows of a table without a key", "give the table a primary key")
         shown = [self.table.column(n) for n in self.order_columns()]
         fields = [Field(c.name, c.type, c.nullable) for c in shown if c is not None]
         made = sql.select([column(op.alias, f.name) for f in fields], first, s.expr(op.where), joins=joins)
-        return plan.Guard(s.statement(sql.met_twice(made, [column(op.alias, k) for k in key]), fields), "CM504")
+        grouped = dict.fromkeys((*key, *(f.name for f in fields if self.engine.typed)))
+        return plan.Guard(s.statement(sql.met_twice(made, [column(op.alias, k) for k in grouped]), fields), "CM504")
 
 
 class _Delete(_Changed):

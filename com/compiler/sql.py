@@ -25,7 +25,7 @@ from com import plan
 from com.compiler import ir
 from com.compiler.engines import CHAIN, Engine
 from com.diagnostics import Diagnostic
-from com.node import Node
+from com.node import Node, walk
 from com.schema import BOOL, INT, JSON, Table, Type
 from com.source import NOWHERE, Span
 
@@ -404,6 +404,17 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
                 text_ += f"({', '.join(map(name_, columns))})"
         return text_ + "".join(map(sql, joins)) if joins else text_
 
+    joined = made._dispatch[exp.Join]
+
+    def join_(self: Generator, node: Any) -> str:
+        if kind != "sqlite" and node.args.get("on") is None:  # elsewhere only a cross join goes without
+            return f" CROSS JOIN {sql(node.args['this'])}"
+        return str(joined(self, node))
+
+    def order_(_: Generator, node: Any) -> str:
+        before = sql(node.args["this"]) if "this" in node.args else ""
+        return f"{before} ORDER BY {', '.join([sql(e) for e in node.args['expressions']])}"
+
     def operator(sign: str) -> Any:
         def binary_(_: Generator, node: Any) -> str:
             return f"{sql(node.args['this'])} {sign} {sql(node.args['expression'])}"
@@ -435,6 +446,9 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
         exp.Paren: paren,
         exp.Literal: literal,
         exp.Ordered: ordered_,
+        exp.Order: order_,
+        exp.Join: join_,
+        exp.Distinct: lambda _, node: f"DISTINCT {', '.join([sql(e) for e in node.args.get('expressions', ())])}",
         exp.Collate: lambda _, node: f"{sql(node.args['this'])} COLLATE {node.args['expression']}",
         exp.Table: lambda _, node: named(node, sql(node.args["this"])),
         exp.Subquery: lambda _, node: named(node, f"({sql(node.args['this'])})"),
@@ -733,7 +747,7 @@ class Sql:
         """The tree of a query; a select may get `extra` columns."""
         if isinstance(q, ir.SetQuery):
             return self._set_query(q)
-        if any(outer_columns(k.expr, q) for k in q.order):
+        if any(outer_columns(k.expr, q) for k in q.order) or (self.engine.typed and q.distinct and q.order):
             q = _ordered_outside(q)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
@@ -748,7 +762,9 @@ class Sql:
         if q.group:
             keys = [self._group_key(g, q) for g in q.group if not isinstance(g, ir.Constant)]
             keys = [k for k in keys if k is not None]
-            made["group"] = exp.Group(expressions=keys or [exp.Null()])
+            if self.engine.typed:
+                keys += [self.expr(c) for c in _determined(q)]
+            made["group"] = exp.Group(expressions=keys or [self.cast(null(), "CHAR(1)") if self.engine.typed else null()])
         if q.having is not None:
             made["having"] = exp.Having(this=self.expr(q.having))
         self._cut(made, q)
@@ -764,6 +780,16 @@ class Sql:
 
     def tuples(self, rows: Sequence[Sequence[ir.Expr]], names: Sequence[str], order: str) -> Tree:
         """`values` as a query with named columns, the last one, `order`, numbering the rows."""
+        if self.engine.typed:
+            labels = [*names, order]
+            sides = [
+                select([alias(tree, as_) for tree, as_ in zip([*map(self.expr, r), number(i)], labels, strict=True)])
+                for i, r in enumerate(rows, 1)
+            ]
+            union: Tree = sides[0]
+            for side in sides[1:]:
+                union = exp.Union(this=union, expression=side, distinct=False)
+            return union
         made = values([[*map(self.expr, row_), number(index)] for index, row_ in enumerate(rows, 1)])
         columns = [alias(column("com_v", f"column{i}"), as_) for i, as_ in enumerate((*names, order), 1)]
         return select(columns, derived(made, "com_v"))
@@ -774,16 +800,29 @@ class Sql:
             made["order"] = exp.Order(expressions=order)
         if q.limit is not None:
             limit = self.expr(q.limit)
-            if q.limit.nullable:
+            if not self.engine.counts and not isinstance(q.limit, ir.Constant | ir.Value):
+                self.unsupported("a computed limit", "compute it in a step before")
+            elif q.limit.nullable and self.engine.counts:
                 limit = call("coalesce", limit, number(self.engine.no_limit))
             made["limit"] = exp.Limit(expression=limit)
         if q.offset is not None:
             offset = self.expr(q.offset)
-            made["offset"] = exp.Offset(expression=call("coalesce", offset, number(0)) if q.offset.nullable else offset)
+            if not self.engine.counts and not isinstance(q.offset, ir.Constant | ir.Value):
+                self.unsupported("a computed offset", "compute it in a step before")
+            elif q.offset.nullable and self.engine.counts:
+                offset = call("coalesce", offset, number(0))
+            made["offset"] = exp.Offset(expression=offset)
+            if q.limit is None and self.engine.dialect == "mysql":
+                made["limit"] = exp.Limit(expression=number(self.engine.no_limit))
 
     def _set_query(self, q: ir.SetQuery) -> Tree:
         if q.all and q.op != "union":
             return self._counted(q)
+        if self.engine.typed and q.order:  # an order of a union knows its columns, but no expression of them
+            bare = q.with_(order=(), limit=None, offset=None)
+            outer: dict[str, Any] = {"expressions": [exp.Star()], "from_": exp.From(this=derived(self.query(bare), "com_s"))}
+            self._cut(outer, q)
+            return exp.Select(**outer)
         made: dict[str, Any] = {"this": self._side(q.left, True), "expression": self._side(q.right, False)}
         self._cut(made, q)
         match q.op:
@@ -859,8 +898,10 @@ class Sql:
 
 def _ordered_outside(q: ir.Select) -> ir.Select:
     """The query with its keys as columns of a derived table: an order sees no columns of the query around."""
-    keys = tuple(ir.Output(f"com_o{i}", k.expr) for i, k in enumerate(q.order, 1))
-    inner = q.with_(columns=(*q.columns, *keys), order=(), limit=None, offset=None)
+    known = {o.expr: o.name for o in reversed(q.columns)}
+    keys = tuple(ir.Output(known.get(k.expr, f"com_o{i}"), k.expr) for i, k in enumerate(q.order, 1))
+    more = tuple(k for k in keys if k.expr not in known)
+    inner = q.with_(columns=(*q.columns, *more), order=(), limit=None, offset=None)
     columns = {
         o.name: ir.Column(o.expr.type, o.expr.nullable, o.expr.span, "com_e", o.name) for o in (*q.columns, *keys)
     }
@@ -868,6 +909,28 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
     order = tuple(k.with_(expr=columns[o.name]) for k, o in zip(q.order, keys, strict=True))
     source = ir.QuerySource(inner, "com_e")
     return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
+
+
+def _determined(q: ir.Select) -> list[ir.Column]:
+    """The columns that a grouped query names outside its keys and aggregates: keys determine them."""
+    keys, own = set(q.group), _aliases(q.source) if q.source is not None else set()
+    found: dict[ir.Column, None] = {}
+
+    def look(value: object) -> None:
+        if isinstance(value, tuple):
+            for item in value:
+                look(item)
+        elif isinstance(value, ir.Expr) and value in keys or isinstance(value, ir.Aggregate):
+            return
+        elif isinstance(value, ir.Column):
+            if value.alias in own:
+                found.setdefault(value)
+        elif isinstance(value, Node) and type(value) not in _LEAVES:
+            for field in value._fields:
+                look(getattr(value, field))
+
+    look((tuple(o.expr for o in q.columns), q.having, q.order))
+    return [c for c in found if c not in keys]
 
 
 def own_columns(e: ir.Expr, q: ir.Select) -> set[str]:

@@ -108,9 +108,10 @@ class Engine(Node):
     `stored` names the type of a column in DDL. `no_limit` is the limit that cuts nothing.
 
     `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
-    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` is what tells rows of a table without a key
-    apart. `typed` engines have types of their own, and want every expression to have one. `aliased`: `returning` knows the
-    target's alias. `returns`: the writes that have `returning`."""
+    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` tells rows of a table
+    without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
+    `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: there is `on conflict`;
+    `filters`: aggregates have `filter`; `counts`: a limit may be computed."""
 
     name: str
     title: str
@@ -139,6 +140,7 @@ class Engine(Node):
     returns: frozenset[str] = frozenset({"insert", "update", "delete"})
     upserts: bool = True
     filters: bool = True
+    counts: bool = True
 
 
 NAMES = ("sqlite", "postgres", "duckdb", "mysql")
