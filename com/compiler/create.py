@@ -25,6 +25,8 @@ def create_tables(
     made: list[Tree] = []
     for found in schema.tables if engine == "sqlite" else _sorted(schema.tables):
         if not found.is_view:
+            if table.sequences and found.identity is not None:
+                made.append(sql.create_sequence(sequence(found)))
             made.append(_table(found, table, checks, defaults))
             made += [sql.create_index(i.name, found.name, i.columns) for i in found.indexes]
     return tuple(sql.write(tree, table.dialect) for tree in made)
@@ -42,6 +44,12 @@ def _sorted(tables: Sequence[Table]) -> list[Table]:
     return made
 
 
+def sequence(table: Table) -> str:
+    """The name of what counts a table's ids, where that is not the column itself."""
+    assert table.identity is not None
+    return f"{table.name}_{table.identity.name}_seq"
+
+
 def _table(
     table: Table,
     engine: Engine,
@@ -57,8 +65,11 @@ def _table(
         key = table.primary_key == (c.name,)
         default = defaults.get((table.name, c.name))
         required = (not c.nullable or c.name in table.primary_key) and not (key and c.generated)
-        written = s.expr(default) if default is not None else None
-        parts.append(sql.column_def(c.name, engine.stored(c, key, c.name in keyed), key=key, required=required, default=written))
+        if c.generated and engine.sequences:
+            default_: Tree | None = sql.call("nextval", sql.text(sequence(table)))
+        else:
+            default_ = s.expr(default) if default is not None else None
+        parts.append(sql.column_def(c.name, engine.stored(c, key, c.name in keyed), key=key, required=required, default=default_))
     if len(table.primary_key) > 1:
         parts.append(sql.key_def(table.primary_key))
     parts += [sql.unique_def(u) for u in table.uniques]

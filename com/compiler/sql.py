@@ -305,6 +305,10 @@ def create_table(of: str, parts: Sequence[Tree]) -> Tree:
     return exp.Create(this=exp.Schema(this=table(of), expressions=list(parts)), kind="TABLE")
 
 
+def create_sequence(of: str) -> Tree:
+    return exp.Create(this=table(of), kind="SEQUENCE")
+
+
 def create_index(index: str, of: str, columns: Sequence[str]) -> Tree:
     params = exp.IndexParameters(columns=[name(c) for c in columns])
     return exp.Create(this=exp.Index(this=name(index), table=table(of), params=params), kind="INDEX")
@@ -397,7 +401,7 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
         as_, joins = node.args.get("alias"), node.args.get("joins")
         if as_ is not None:
             columns = as_.args.get("columns")
-            if columns and kind == "postgres":
+            if columns and kind in ("postgres", "duckdb"):
                 text_ += " WITH ORDINALITY"
             text_ = f"{text_} AS {name_(as_.args['this'])}"
             if columns:
@@ -435,6 +439,7 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
 
     signs = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "+": exp.Add}
     signs |= {"-": exp.Sub, "*": exp.Mul, "/": exp.Div, "%": exp.Mod, "||": exp.DPipe, "AND": exp.And, "OR": exp.Or}
+    signs |= {"DIV" if kind == "mysql" else "//": exp.IntDiv}
     return {
         **{node: operator(sign) for sign, node in signs.items()},
         exp.Identifier: lambda _, node: name_(node),

@@ -183,7 +183,7 @@ def _format(w: Writer, e: ir.Apply) -> Tree:
 def _timestamp_text(w: Writer, tree: Tree) -> Tree:
     seconds = w.call("to_char", tree, w.text("YYYY-MM-DD HH24:MI:SS"))
     rest = w.call("to_char", tree, w.text(".US"))
-    return w.binary("||", seconds, w.call("coalesce", w.call("nullif", rest, w.text(".000000")), w.text("")))
+    return w.binary("||", seconds, t.fraction(w, rest))
 
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
@@ -193,26 +193,16 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
 
 # ---------------------------------------------------------------- conversions
 
-_FORMS = {
-    "int": r"^\s*[+-]?\d+\s*$",
-    "float": r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$",
-    "decimal": r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$",
-    "bool": r"^\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$",
-    "date": r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?\s*$",
-    "timestamp": r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?\s*$",
-}
 
-
-def _read(w: Writer, tree: Tree, target: Type) -> Tree:
-    """A text as a value of the type: what com does not read is made a text that the engine does not read either."""
-    form = _FORMS.get(target.kind)
-    if form is not None:
-        wrong = w.binary("||", w.text("not a value: "), tree)
-        tree = w.case([(w.binary("=", w.call("regexp_replace", tree, w.text(form), w.text("")), w.text("")), tree)], wrong)
+def _read(w: Writer, text: Tree, target: Type) -> Tree:
     if target.kind == "bytes":
-        return w.call("decode", tree, w.text("hex"))
-    made = w.cast(tree, _named(target))
+        return w.call("decode", text, w.text("hex"))
+    made = w.cast(t.strict(w, text, target, lambda x, form: w.call("regexp_like", x, _whole(w, form))), _named(target))
     return w.call("round", made, w.number(target.scale)) if target.kind == "decimal" else made
+
+
+def _whole(w: Writer, form: Tree) -> Tree:
+    return w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
 
 
 def _cast(w: Writer, e: ir.Cast) -> Tree:

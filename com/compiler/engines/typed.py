@@ -131,6 +131,25 @@ def power(double: str) -> Render:
     return render
 
 
+def substr(name: str) -> Render:
+    """A part of a text, of which what lies before the first letter is not there."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        text, start = w.expr(e.args[0]), w.expr(e.args[1])
+        given, one, zero = constant(e.args[1]), w.number(1), w.number(0)
+        if isinstance(given, int) and given > 0:
+            return w.call(name, text, start, *[w.expr(a) for a in e.args[2:]])
+        before = w.binary("<", start, one)
+        if len(e.args) < 3:
+            return w.case([(before, text)], w.call(name, text, start))
+        count = w.expr(e.args[2])
+        end = w.binary("-", w.binary("+", start, count), one)
+        part = w.case([(w.binary(">", end, zero), w.call(name, text, one, end)), (w.binary("<=", end, zero), w.text(""))], None)
+        return w.case([(before, part)], w.call(name, text, start, count))
+
+    return render
+
+
 def format_date(name: str, letters: dict[str, str], quote: Callable[[str], str]) -> Render:
     """`letters`: the engine's patterns for com's."""
 
@@ -171,3 +190,30 @@ def no_window(w: Writer, e: Aggregation, name: str) -> bool:
     if isinstance(e, ir.Window):
         w.unsupported(f"{name} over a window", "aggregate in a step before, and join its rows")
     return isinstance(e, ir.Window)
+
+
+# ---------------------------------------------------------------- conversions
+
+_NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+_TIME = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*"
+_FORMS = {
+    "int": r"\s*[+-]?[0-9]+\s*",
+    "float": _NUMBER,
+    "decimal": _NUMBER,
+    "bool": r"\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*",
+    "date": _TIME,
+    "timestamp": _TIME,
+}
+
+
+def strict(w: Writer, tree: Tree, target: Type, matches: Callable[[Tree, Tree], Tree]) -> Tree:
+    """A text that will be cast: what com does not read is made one that no engine reads either."""
+    form = _FORMS.get(target.kind)
+    if form is None:
+        return tree
+    return w.case([(matches(tree, w.text(form)), tree)], w.binary("||", w.text("no value: "), tree))
+
+
+def fraction(w: Writer, tree: Tree) -> Tree:
+    """`.250000`, or nothing where it is zero."""
+    return w.call("coalesce", w.call("nullif", tree, w.text(".000000")), w.text(""))
