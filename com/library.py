@@ -17,7 +17,7 @@ from com.runtime.calls import REGISTRY, Registry
 from com.runtime.engines import engine_of
 from com.runtime.outcome import Outcome
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
-from com.schema import Schema
+from com.schema import Schema, without_keys
 from com.source import Source
 
 
@@ -140,7 +140,8 @@ def connect(
 def create(url: str, schema: Schema, **options: Any) -> Memory:
     """Makes a new memory that holds the tables of a schema, and opens it. `options` are those of `connect`."""
     engine = engine_of(memory.read_url(url))
-    return _own(memory.create(url, schema, create_statements(schema, engine), **options))
+    made = without_keys(schema) if engine == "duckdb" else schema  # com checks them: see its engine
+    return _own(memory.create(url, schema, create_statements(made, engine), **options))
 
 
 def execute(program: Plan, memory: memory.Memory, /, **parameters: Any) -> Outcome:

@@ -35,7 +35,7 @@ from com.runtime.outcome import Outcome
 from com.runtime.reflect import Reflection, merged, reflect
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
 from com.runtime.run import Order, Runner, local_time, read_outcome, real_time
-from com.schema import Schema, dump_schema, load_schema, schema_hash
+from com.schema import Schema, dump_schema, load_schema, schema_hash, without_keys
 
 PROGRAMS = 256
 """So many plans are kept ready."""
@@ -144,7 +144,7 @@ class Memory:
             found = reflect(self.link, self.url)
             declared = self._declared()
             if declared is not None:
-                found = found.with_(schema=merged(declared, found.schema))
+                found = found.with_(schema=merged(declared, found.schema, self.link.keeps_keys))
             if self._reflection is None or found.schema != self._reflection.schema:
                 self._hash = schema_hash(found.schema)
                 self._reflection = found
@@ -178,9 +178,19 @@ class Memory:
             link.commit()
         except EngineError as error:
             link.rollback()
+            if link.ddl_commits:
+                self._drop_tables()
             raise Error(explain(error, schema, None)) from None
         link.refresh()
         self._reflection = None
+
+    def _drop_tables(self) -> None:
+        """Takes back what was made, where the engine does not."""
+        link = self.link
+        link.set_keys_checked(False)
+        for name in link.engine_types():
+            link.run(f"drop table if exists {link.quote(name)}", {})
+        link.set_keys_checked(True)
 
     # ------------------------------------------------------------ running
 
@@ -299,7 +309,8 @@ class Memory:
         try:
             if target.schema.tables or journal.exists(target.link):
                 raise Error(TablesThere(", ".join(t.name for t in target.schema.tables) or "a journal"))
-            statements = create(self.schema, target.engine) if create else self.link.structure()
+            wanted = self.schema if target.link.keeps_keys else without_keys(self.schema)
+            statements = create(wanted, target.engine) if create else self.link.structure()
             target.make_tables(self.schema, statements)
             return replay.rebuild(self.link, self.schema, target.link, compile, progress)
         finally:

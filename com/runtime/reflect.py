@@ -64,7 +64,7 @@ def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: li
                 column.name,
                 type_,
                 bool(about.get("nullable", True)) and column.name not in key,
-                _default(about) if not (column.computed or takes_ids) else None,
+                _default(about) if not (column.computed or takes_ids or is_view) else None,
                 takes_ids,
                 column.type if type_ == UNKNOWN else "",
             )
@@ -90,9 +90,14 @@ def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: li
             ForeignKey(tuple(k["constrained_columns"]), k["referred_table"], tuple(k["referred_columns"]))
             for k in _tried(lambda: inspector.get_foreign_keys(name))
         ),
-        tuple(Check(c["sqltext"], False) for c in _tried(lambda: inspector.get_check_constraints(name))),
+        tuple(Check(text, False) for text in _checks(link, inspector, name)),
         tuple(sorted(indexes, key=lambda index: index.name)),
     )
+
+
+def _checks(link: Link, inspector: Inspector, name: str) -> list[str]:
+    known = link.checks(name)
+    return [c["sqltext"] for c in _tried(lambda: inspector.get_check_constraints(name))] if known is None else known
 
 
 def _indexes(link: Link, inspector: Inspector, name: str) -> list[Any]:
@@ -131,19 +136,25 @@ def _linked(table: Table, tables: list[Table], names: dict[str, str]) -> Table:
     return table.with_(foreign_keys=tuple(sorted(keys, key=lambda k: (k.columns, k.table))))
 
 
-def agrees(declared: Table, found: Table) -> bool:
+def agrees(declared: Table, found: Table, keeps_keys: bool = True) -> bool:
     """True if a table as it was declared to com is what the memory holds."""
     return (
         [(c.name, c.nullable or c.name in declared.primary_key) for c in declared.columns]
         == [(c.name, c.nullable or c.name in declared.primary_key) for c in found.columns]
         and declared.primary_key == found.primary_key
         and {frozenset(u) for u in declared.uniques} == {frozenset(u) for u in found.uniques}
-        and {(k.columns, k.table, k.target) for k in declared.foreign_keys}
-        == {(k.columns, k.table, k.target) for k in found.foreign_keys}
+        and (
+            not keeps_keys
+            or {(k.columns, k.table, k.target) for k in declared.foreign_keys}
+            == {(k.columns, k.table, k.target) for k in found.foreign_keys}
+        )
     )
 
 
-def merged(declared: Schema, found: Schema) -> Schema:
-    """The tables as declared where the memory still agrees, else as found."""
+def merged(declared: Schema, found: Schema, keeps_keys: bool = True) -> Schema:
+    """The tables as declared where the memory still agrees, else as found. `keeps_keys`: whether the engine has been
+    told the foreign keys."""
     known = {t.name: t for t in declared.tables}
-    return Schema(tuple(known[t.name] if t.name in known and agrees(known[t.name], t) else t for t in found.tables))
+    return Schema(
+        tuple(known[t.name] if t.name in known and agrees(known[t.name], t, keeps_keys) else t for t in found.tables)
+    )

@@ -119,6 +119,10 @@ class Link(Protocol):
         """Of each table and view: whether rows can be written, and its columns."""
         ...
 
+    def checks(self, table: str) -> list[str] | None:
+        """The checks of a table, where SQLAlchemy does not find all of them."""
+        ...
+
     def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
         """Whether the engine makes ids for the only column of a key. `about`: what SQLAlchemy knows of it."""
         ...

@@ -99,6 +99,9 @@ class NativeLink:
     def refresh(self) -> None:
         """Nothing depends on the tables' structure."""
 
+    def checks(self, table: str) -> list[str] | None:
+        return None
+
     def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
         default = str(about.get("default") or "")
         return about.get("autoincrement") is True or bool(about.get("identity")) or "nextval(" in default

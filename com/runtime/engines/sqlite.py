@@ -210,6 +210,9 @@ class SqliteLink:
     def read_type(self, text: str) -> Type:
         return read_type(text)
 
+    def checks(self, table: str) -> list[str] | None:
+        return None
+
     def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
         return column.type.lower() == "integer"
 
