@@ -189,9 +189,9 @@ class _Write:
         columns, tree = query
         return s.statement(sql.insert(plan.CHANGES, columns, tree))
 
-    def own_changes(self, s: Sql) -> Tree:
-        run = sql.binary("=", column("", "run"), s.bind(plan.RunNumber()))
-        return sql.binary("and", run, sql.binary("=", column("", "step"), s.bind(plan.StepNumber())))
+    def own_changes(self, s: Sql, alias: str = "") -> Tree:
+        run = sql.binary("=", column(alias, "run"), s.bind(plan.RunNumber()))
+        return sql.binary("and", run, sql.binary("=", column(alias, "step"), s.bind(plan.StepNumber())))
 
     def fill(self) -> Statement:
         """Puts the images of the rows as they are now beside their keys."""
@@ -263,15 +263,32 @@ class _Update(_Changed):
         s = self.sql(op, source)
         assigned = [(name, s.expr(e)) for name, e in op.assignments]
         origin = s.sources(source, True) if source is not None else None
-        if origin is None and any(self._reads_itself(e) for _, e in op.assignments):
+        if origin is None and self.engine.dialect != "mysql" and any(self._reads_itself(e) for _, e in op.assignments):
             # with a `from`, the new values are all computed before the first is written
             origin = sql.derived(sql.select([sql.alias(sql.number(1), "com_n")]), "com_one"), []
         where = s.expr(op.where)
         trees, fields, hidden = self.returned(s)
-        main = sql.update(sql.table(self.table.name, op.alias), assigned, where, origin, trees)
+        main = s.update(sql.table(self.table.name, op.alias), op.alias, assigned, where, origin, trees)
+        standing = self.standing(op) if self.wants_rows and not trees else None
         before = self.images_before(source, op.where, op.alias, rows is not None)
         after = [self.fill()] if self.key else []
-        return self.script([s.statement(main, fields, hidden)], before=before, after=after, guards=guards)
+        return self.script([s.statement(main, fields, hidden)], before=before, after=after, guards=guards, rows=standing)
+
+    def standing(self, op: ir.Update) -> Statement | None:
+        """The rows written, as they are now, in the order of their keys; where `update` has no `returning`."""
+        s = self.sql(op)
+        if not self.key:
+            s.unsupported("the rows that an update of a table without a key writes", "give the table a primary key")
+            return None
+        own = self.own_changes(s, plan.CHANGES)
+        keys = [self.engine.part(s, c.type, self.engine.extract(s, column(plan.CHANGES, "key"), i))
+                for i, k in enumerate(self.key) if (c := self.table.column(k)) is not None]  # fmt: skip
+        met = sql.both(sql.binary("=", column(op.alias, k), tree) for k, tree in zip(self.key, keys, strict=True))
+        trees = [sql.alias(s.expr(e), n) for n, e in self.outputs()]
+        order = [sql.ordered(k) for k in self.keys(op.alias)]
+        joined = sql.join(sql.table(self.table.name, op.alias), met)
+        made = sql.select(trees, sql.table(plan.CHANGES), own, order, [joined])
+        return s.statement(made, [Field(n, e.type, e.nullable) for n, e in self.outputs()])
 
     def _reads_itself(self, e: ir.Expr) -> bool:
         return any(isinstance(n, ir.TableSource) and n.table.name == self.table.name for n in walk(e))
@@ -294,12 +311,20 @@ class _Update(_Changed):
 class _Delete(_Changed):
     def write(self, op: ir.Delete, rows: ir.RowsSource | None) -> Write:
         s = self.sql(op, rows)
+        target = sql.table(self.table.name, op.alias)
+        outer = op.alias
+        if self.engine.dialect == "mysql":  # `delete` has no alias for its table
+            target, outer = sql.table(self.table.name), self.table.name
+            if outer != op.alias and any(isinstance(n, ir.TableSource) and n.alias == outer for n in walk(op.where)):
+                s.unsupported("a delete that reads its table under its own name", "give that an alias")
+            if rows is None:
+                s.names = {op.alias: outer}
         where = s.expr(op.where)
         if rows is not None:
             first, joins = self.met(s, rows, op.alias)
-            where = sql.is_in(self.keys(op.alias), sql.select(self.keys(op.alias), first, where, joins=joins))
+            where = sql.is_in(self.keys(outer), sql.select(self.keys(op.alias), first, where, joins=joins))
         trees, fields, hidden = self.returned(s)
-        main = sql.delete(sql.table(self.table.name, op.alias), where, trees)
+        main = sql.delete(target, where, trees)
         before = self.images_before(rows, op.where, op.alias, rows is not None)
         return self.script([s.statement(main, fields, hidden)], before=before)
 
@@ -323,7 +348,9 @@ class _Insert(_Write):
     def write(self) -> Write:
         op = self.op
         if op.conflict is not None and self._can_meet(op.conflict):
-            if isinstance(op.source, ir.Tuples) and len(op.source.rows) == 1 and not self._queries(op.source):
+            simple = isinstance(op.source, ir.Tuples) and len(op.source.rows) == 1 and not self._queries(op.source)
+            if simple and self.engine.upserts:
+                assert isinstance(op.source, ir.Tuples)
                 return self._one_or_other(op.conflict, op.source.rows[0])
             return self._many_or_others(op.conflict)
         if isinstance(op.source, ir.Tuples) and (self.identity is not None or not self._queries(op.source)):
@@ -738,7 +765,7 @@ class _Insert(_Write):
         for _, e in conflict.assignments:
             self._proposed(e, dict(known_columns))
         assigned = [(c, s.expr(e)) for c, e in conflict.assignments]
-        changed = sql.update(sql.table(name, name), assigned, self.same(conflict.columns), (source, []))
+        changed = s.update(sql.table(name, name), name, assigned, self.same(conflict.columns), (source, []))
         main = [s.statement(changed)]
         s = self.sql(query)
         main.append(s.statement(self._insert_where_new(s, conflict, query, nullable, ())))

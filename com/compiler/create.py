@@ -73,7 +73,8 @@ def _table(
     if len(table.primary_key) > 1:
         parts.append(sql.key_def(table.primary_key))
     parts += [sql.unique_def(u) for u in table.uniques]
-    parts += [sql.foreign_key_def(k.columns, k.table, k.target) for k in table.foreign_keys]
+    if engine.foreign_keys:
+        parts += [sql.foreign_key_def(k.columns, k.table, k.target) for k in table.foreign_keys]
     for number in range(len(table.checks)):
         condition = checks.get((table.name, number))
         if condition is not None:

@@ -500,6 +500,23 @@ class Sql:
         self.span = NOWHERE
         self.inline = False
 
+    def update(
+        self,
+        target: exp.Table,
+        alias: str,
+        assignments: Sequence[tuple[str, Tree]],
+        where: Tree,
+        source: tuple[Tree, list[Tree]] | None,
+        returning: Sequence[Tree] = (),
+    ) -> Tree:
+        """An update, from other sources too."""
+        if source is None or self.engine.dialect != "mysql":
+            return update(target, assignments, where, source, returning)
+        first, joins = source  # where there is no `from` the target is joined with it
+        target.set("joins", [join(first, None), *joins])
+        made = [exp.EQ(this=column(alias, c), expression=tree) for c, tree in assignments]
+        return exp.Update(this=target, expressions=made, where=exp.Where(this=where))
+
     def statement(self, tree: Tree, fields: Sequence[plan.Field] = (), hidden: int = 0) -> plan.Statement:
         """The statement, once its tree is whole."""
         text_ = marked(write(tree, self.engine.dialect), self.engine.dialect)
@@ -595,7 +612,10 @@ class Sql:
                 query = self.engine.values(self, many, e.operand.type)
                 return exp.In(this=at(self.expr(e.operand), 5), query=exp.Subquery(this=query))
             case ir.InQuery():
-                return exp.In(this=at(self.expr(e.operand), 5), query=exp.Subquery(this=self._inner(e.query)))
+                inner = self._inner(e.query)
+                if e.query.limit is not None and self.engine.dialect == "mysql":
+                    inner = select([exp.Star()], derived(inner, "com_s"))
+                return exp.In(this=at(self.expr(e.operand), 5), query=exp.Subquery(this=inner))
             case ir.Exists():
                 return exp.Exists(this=self._inner(e.query))
             case ir.Scalar():
@@ -865,6 +885,8 @@ class Sql:
     def sources(self, source: ir.Source, apart: bool = False) -> tuple[Tree, list[Tree]]:
         """The first source and the joins that follow. `apart`: bound rows stand in a join or a subquery."""
         if isinstance(source, ir.Join):
+            if source.kind == "full" and self.engine.dialect == "mysql":
+                self.unsupported("full join", "write a left join, and a union with what the right side has alone")
             first, joins = self.sources(source.left, True)
             other, inner = self.sources(source.right, True)
             if inner:

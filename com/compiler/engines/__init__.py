@@ -111,7 +111,8 @@ class Engine(Node):
     gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` tells rows of a table
     without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
     `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: there is `on conflict`;
-    `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from sequences."""
+    `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from sequences;
+    `foreign_keys`: the engine can be left to check them."""
 
     name: str
     title: str
@@ -142,6 +143,7 @@ class Engine(Node):
     filters: bool = True
     counts: bool = True
     sequences: bool = False
+    foreign_keys: bool = True
 
 
 NAMES = ("sqlite", "postgres", "duckdb", "mysql")

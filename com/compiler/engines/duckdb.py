@@ -315,4 +315,5 @@ ENGINE = Engine(
     typed=True,
     aliased=True,
     sequences=True,
+    foreign_keys=False,  # they are checked too early: a child and its parent cannot go in one transaction
 )

@@ -137,13 +137,7 @@ def _diff(w: Writer, e: ir.Apply) -> Tree:
     unit = str(t.constant(e.args[0]))
     start, end = w.expr(e.args[1]), w.expr(e.args[2])
     if unit in ("year", "quarter", "month"):
-        months = {"year": 1, "quarter": 4, "month": 12}[unit]
-
-        def count(time: Tree) -> Tree:
-            years = w.binary("*", _part(w, "year", time), w.number(months))
-            return years if months == 1 else w.binary("+", years, _part(w, unit, time))
-
-        return w.binary("-", count(end), count(start))
+        return t.months_between(w, unit, start, end, lambda name, time: _part(w, name, time))
     if unit in _SECONDS:
         between = w.binary(
             "-", _truncated(w, unit, end, "TIMESTAMP"), _truncated(w, unit, start, "TIMESTAMP")

@@ -169,6 +169,17 @@ def format_date(name: str, letters: dict[str, str], quote: Callable[[str], str])
     return render
 
 
+def months_between(w: Writer, unit: str, start: Tree, end: Tree, part: Callable[[str, Tree], Tree]) -> Tree:
+    """How many years, quarters or months begin between two times."""
+    count = {"year": 1, "quarter": 4, "month": 12}[unit]
+
+    def counted(time: Tree) -> Tree:
+        years = w.binary("*", part("year", time), w.number(count))
+        return years if count == 1 else w.binary("+", years, part(unit, time))
+
+    return w.binary("-", counted(end), counted(start))
+
+
 # ---------------------------------------------------------------- aggregates
 
 
