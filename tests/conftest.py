@@ -84,6 +84,11 @@ def fresh(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     yield make
     for engine, name in made:
         _, server = _server(engine)
+        if engine == "mysql":  # whoever still has it open would keep it
+            with server.cursor() as cursor:
+                cursor.execute(f"select id from information_schema.processlist where db = '{name}'")
+                for (number,) in cursor.fetchall():
+                    cursor.execute(f"kill {number}")
         _say(server, f"drop database {name}" + (" with (force)" if engine == "postgres" else ""))
 
 

@@ -41,6 +41,9 @@ def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:
     for name in [table, *(t.name for t in schema.tables)]:
         if place.startswith(f"{name}."):
             return name, place.replace(f", {name}.", ", ")[len(name) + 1 :]
+    known = schema.table(table)
+    if place == "PRIMARY" and known is not None:  # all that MariaDB tells of a primary key
+        return table, ", ".join(known.primary_key)
     return table, place
 
 

@@ -38,6 +38,7 @@ def reflect(link: Link, url: URL) -> Reflection:
             written, columns = types[name]
             tables.append(_table(link, inspector, name, not written, columns))
             computed[name] = frozenset(c.name for c in columns if c.computed)
+    link.refresh()
     names = {t.name.lower(): t.name for t in tables}
     return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed)
 

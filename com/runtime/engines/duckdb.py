@@ -123,7 +123,8 @@ class DuckLink(NativeLink):
         self._say("begin transaction")
         self.in_transaction = True
         if write and not self.read_only and self.has_table("com_head"):
-            self.ask("update com_head set run = run")
+            self.ask("update com_head set run = run + 1")  # what would change nothing would not claim the row
+            self.ask("update com_head set run = run - 1")
 
     def commit(self) -> None:
         self._say("commit")
@@ -180,6 +181,7 @@ class DuckLink(NativeLink):
         try:
             found, made = self.ask(sql), [text for (text,) in [*self.ask(indexes), *self.ask(views)]]
             names = [name_ for (name_,) in self.ask(sequences)]
+            types = self.engine_types()
             link.driver.execute(f"attach ':memory:' as {name}")
             link.driver.execute(f"use {name}")
             for sequence in names:
@@ -187,7 +189,7 @@ class DuckLink(NativeLink):
             for schema, table, text in found:
                 link.driver.execute(without_keys(text))
                 source = f"{main}.{self.quote(schema)}.{self.quote(table)}"
-                columns = ", ".join(self.quote(c.name) for c in self._stored(table))
+                columns = ", ".join(self.quote(c.name) for c in types[table][1] if not c.computed)
                 link.driver.execute(f"insert into {self.quote(table)} ({columns}) select {columns} from {source}")
             for text in made:
                 link.driver.execute(text)
@@ -195,9 +197,6 @@ class DuckLink(NativeLink):
             link.close()
             raise self._failure(error) from None
         return link
-
-    def _stored(self, table: str) -> list[Declared]:
-        return [c for c in self.engine_types()[table][1] if not c.computed]
 
     def set_keys_checked(self, checked: bool) -> None:
         """DuckDB checks those of tables that others made, always."""

@@ -91,7 +91,7 @@ class PostgresLink(ServerLink):
             self._refuse(driver, "backslashes have a meaning in its strings", "set standard_conforming_strings = on")
         self.version = f"{int(number) // 10000}.{int(number) % 10000}"
         driver.adapters.register_dumper(int, Int8Dumper)
-        for kind in ("json", "jsonb"):
+        for kind in ("jsonb",):  # SQLAlchemy reads its own answers as json (collations): leave that loader alone
             driver.adapters.register_loader(kind, TextLoader)
 
     def _refuse(self, driver: psycopg.Connection[Any], cause: str, help_: str) -> None:
@@ -141,22 +141,27 @@ class PostgresLink(ServerLink):
 
     def _begin(self, write: bool) -> None:
         write = write and not self.read_only
+        first = False
         if write and not self._has_head:
             self._has_head = self.has_table("com_head")
+            if not self._has_head:  # whoever makes the journal keeps others from making it too
+                self.ask("select pg_advisory_lock(?)", _LOCK)
+                first = not self.has_table("com_head")
+                if not first:
+                    self.ask("select pg_advisory_unlock(?)", _LOCK)
+                    self._has_head = True
         self._say("begin isolation level repeatable read")
-        if not write:
-            return
-        if self._has_head:
-            try:
-                self._say("lock table com_head in exclusive mode")
-            except EngineError:
-                self._has_head = False
-                raise
-        else:  # whoever makes the journal keeps others from making it too
-            self.ask("select pg_advisory_xact_lock(?)", _LOCK)
-            if self.has_table("com_head"):
-                self._say("rollback")
-                self._begin(write)
+        if first:
+            self.ask("select pg_advisory_xact_lock(?), pg_advisory_unlock(?)", _LOCK, _LOCK)
+        elif write:
+            self._lock_head()
+
+    def _lock_head(self) -> None:
+        try:
+            self._say("lock table com_head in exclusive mode")
+        except EngineError:
+            self._has_head = False
+            raise
 
     def _commit(self) -> None:
         tag = self._execute("commit", {}).statusmessage

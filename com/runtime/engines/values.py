@@ -34,7 +34,7 @@ def checked_float(value: Any) -> float:
     if not math.isfinite(value):
         message = CannotHold(str(value), "it is no number", "leave it out, or use null")
         raise EngineError("function", "", message=message)
-    return float(value)
+    return float(value) + 0.0
 
 
 def checked_int(value: Any) -> int:
@@ -122,7 +122,7 @@ def _float(v: Any, type_: Type) -> float:
         raise _Bad
     if not math.isfinite(v):
         raise OverflowError("became infinite")
-    return float(v)
+    return float(v) + 0.0  # some engines know no sign of zero
 
 
 def _decimal(v: Any, type_: Type) -> Decimal:
