@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import threading
 import time
 from collections.abc import Callable
@@ -13,12 +14,14 @@ from typing import Any
 
 import pytest
 
+import com
 from com.diagnostics import Error
 from com.plan import Field
 from com.runtime import journal, memory
 from com.runtime.canon import canonical
 from com.runtime.engines import EngineError, Link, open_link
 from com.runtime.memory import Memory, read_url
+from com.runtime.outcome import RunError
 from com.schema import BOOL, BYTES, DATE, FLOAT, INT, JSON, TEXT, TIMESTAMP, Schema, Type, decimal
 from tests.conftest import ENGINES
 
@@ -401,3 +404,181 @@ def test_a_copy_leaves_no_trace(engine: str, fresh: Fresh) -> None:
         copy.rollback()
         copy.close()
         assert found.digest() == before
+
+
+# ---------------------------------------------------------------- programs
+
+MARKET = """
+create table fruits (
+  fruit_id int primary key generated always as identity,
+  fruit_name text not null unique,
+  price decimal(10,2),
+  stock int not null default 0 check (stock >= 0),
+  ripe bool, picked date, seen timestamp, sweet float, about json, seal bytes
+);
+create table sold (
+  sale_id int primary key generated always as identity,
+  fruit_id int not null references fruits (fruit_id),
+  qty int not null
+);
+"""
+STOCK = """
+program stock(goods many {name text, price decimal(10,2), qty int, ripe bool, picked date, seen timestamp, sweet float});
+
+step put: insert into fruits (fruit_name, price, stock, ripe, picked, seen, sweet)
+  select g.name, g.price, g.qty, g.ripe, g.picked, g.seen, g.sweet from $goods as g
+  returning fruit_id, fruit_name, price;
+
+return $put;
+"""
+GOODS: list[dict[str, Any]] = [
+    {"name": "apple", "price": "2.30", "qty": 40, "ripe": True, "picked": "2023-01-31", "seen": "2023-02-01 10:00:00.5", "sweet": 0.1},
+    {"name": "it's \\ % 🍓", "price": "0.05", "qty": 7, "ripe": False, "picked": "1999-12-31", "seen": "2023-02-01", "sweet": -0.0},
+]  # fmt: skip
+SELL = """
+program sell(name text, qty int);
+
+step fruit -> one: select fruit_id, price from fruits where fruit_name = $name;
+step take -> one: update fruits set stock = stock - $qty where fruit_id = $fruit.fruit_id;
+step sale: insert into sold (fruit_id, qty) values ($fruit.fruit_id, $qty) returning sale_id;
+
+return $sale.sale_id as sale, $fruit.price * $qty as total;
+answer 'Sale {$sale.sale_id}: {$fruit.price * $qty}.';
+"""
+FORGET = """
+program forget(name text);
+
+step fruit -> one: select fruit_id from fruits where fruit_name = $name;
+step sales: delete from sold where fruit_id = $fruit.fruit_id;
+step gone: delete from fruits where fruit_id = $fruit.fruit_id;
+"""
+DROP = "program drop_fruit(name text);\nstep gone: delete from fruits where fruit_name = $name;\n"
+CLOCK = datetime(2023, 2, 1, 12)
+
+
+def market(url: str) -> com.Memory:
+    found = com.create(url, com.read_schema(MARKET))
+    run(found, STOCK, goods=GOODS)
+    return found
+
+
+def run(found: com.Memory, text: str, **given: Any) -> Any:
+    return found.execute(com.compile(text, found.schema, engine=found.engine), given, clock=CLOCK)
+
+
+def fails(found: com.Memory, text: str, **given: Any) -> str:
+    with pytest.raises(RunError) as failed:
+        run(found, text, **given)
+    return f"{failed.value.message.code} {failed.value.path} {failed.value.message.fill(failed.value.message.text)}"
+
+
+def test_runs_and_their_hashes_are_the_same_on_every_engine(fresh: Fresh) -> None:
+    told: dict[str, Any] = {}
+    for engine in ENGINES:
+        with market(fresh(engine)) as found:
+            said: list[Any] = [run(found, SELL, name="apple", qty=3).answer]
+            said.append(fails(found, SELL, name="apple", qty=300))
+            said.append(fails(found, SELL, name="kiwi", qty=1))
+            said.append(fails(found, DROP, name="apple"))
+            said.append(fails(found, STOCK, goods=GOODS))
+            said.append(run(found, SELL, name="it's \\ % 🍓", qty=1).rows)
+            said.append([c.key for c in run(found, FORGET, name="apple").changes])
+            said.append([row.status for row in found.log()])
+            said.append([s for row in found.log() for s in journal.read_steps(found.link, row.run)])
+            said.append([(r.code, r.outcome, r.result, r.answer, r.written) for r in found.log()])
+            said.append(found.digest())
+            assert not found.verify()
+            assert all(found.replay(r.run).same for r in found.log())
+            told[engine] = said
+    for engine, said in told.items():
+        for got, wanted in zip(said, told["sqlite"], strict=True):
+            assert got == wanted, engine
+
+
+def test_a_journal_rebuilds_the_memory_on_another_engine(fresh: Fresh) -> None:
+    pairs = [("postgres", "sqlite"), ("sqlite", "postgres"), ("duckdb", "mysql"), ("mysql", "duckdb")]
+    for here, there in pairs:
+        url = fresh(there)
+        with market(fresh(here)) as found:
+            run(found, SELL, name="apple", qty=3)
+            run(found, FORGET, name="apple")
+            rebuilt = found.replay_all(into=url)
+            assert rebuilt.same, (here, there, rebuilt)
+
+
+def everything(found: com.Memory) -> Any:
+    """All rows of all tables, com's too."""
+    tables = [t.name for t in (*found.schema.tables, *journal.TABLES.tables)]
+    return {t: sorted(map(repr, found.link.ask(f"select * from {t}"))) for t in tables}
+
+
+def test_a_preview_and_a_replay_leave_nothing(engine: str, fresh: Fresh) -> None:
+    with market(fresh(engine)) as found:
+        run(found, SELL, name="apple", qty=1)
+        before = everything(found)
+        plan = com.compile(SELL, found.schema, engine=engine)
+        seen = found.dry_run(plan, name="apple", qty=2)
+        assert len(seen.changes) == 2
+        assert found.replay(1).same
+        assert everything(found) == before
+        assert found.execute(plan, {"name": "apple", "qty": 2}, approve=seen.preview).changes == seen.changes
+
+
+def test_a_preview_before_the_first_run_leaves_nothing(engine: str, fresh: Fresh) -> None:
+    with made(fresh(engine), SHOP[engine]) as bare:
+        found = com.connect(bare.url.render_as_string(hide_password=False)) if engine != "sqlite" else None
+        own: Any = found or bare
+        text = "program put();\nstep put: insert into fruits (fruit_id, fruit_name, stock) values (1, 'apple', 2);\n"
+        plan = com.compile(text, own.schema, engine=engine)
+        assert len(own.dry_run(plan, {}).changes) == 1
+        assert not own.link.has_table("com_head")
+        assert own.link.ask("select count(*) from fruits") == [(0,)]
+        if found is not None:
+            found.close()
+
+
+def test_ids_have_no_gaps_after_failures(engine: str, fresh: Fresh) -> None:
+    with market(fresh(engine)) as found:
+        for qty in (1, 900, 1, 900, 1):
+            if qty == 1:
+                run(found, SELL, name="apple", qty=qty)
+            else:
+                fails(found, SELL, name="apple", qty=qty)
+        assert found.link.ask("select sale_id from sold order by sale_id") == [(1,), (2,), (3,)]
+        assert [r.run for r in found.log()] == [1, 2, 3, 4, 5, 6]
+        assert found.link.ask("select number from com_commit order by number") == [(1,), (2,), (3,), (4,)]
+
+
+def _sell_much(url: str, done: Any) -> None:
+    sold = 0
+    for _ in range(15):
+        while True:
+            try:
+                with com.connect(url, timeout=20) as found:
+                    run(found, SELL, name="apple", qty=1)
+                sold += 1
+                break
+            except RunError as failed:
+                if failed.message.code == "CM507":
+                    break
+                if failed.message.code != "CM516":
+                    raise
+    done.put(sold)
+
+
+def test_four_processes_never_sell_what_is_not_there(engine: str, fresh: Fresh) -> None:
+    url = fresh(engine)
+    market(url).close()
+    spawn = multiprocessing.get_context("spawn")
+    done = spawn.Queue()
+    sellers = [spawn.Process(target=_sell_much, args=(url, done)) for _ in range(4)]
+    for seller in sellers:
+        seller.start()
+    sold = [done.get(timeout=100) for _ in sellers]
+    for seller in sellers:
+        seller.join()
+    with com.connect(url) as found:
+        assert sum(sold) == 40
+        assert found.link.ask("select stock from fruits where fruit_name = 'apple'") == [(0,)]
+        assert [r.run for r in found.log()] == list(range(1, len(found.log()) + 1))
+        assert not found.verify()
