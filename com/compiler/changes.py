@@ -349,7 +349,7 @@ class _Insert(_Write):
         op = self.op
         if op.conflict is not None and self._can_meet(op.conflict):
             simple = isinstance(op.source, ir.Tuples) and len(op.source.rows) == 1 and not self._queries(op.source)
-            if simple and self.engine.upserts:
+            if simple:
                 assert isinstance(op.source, ir.Tuples)
                 return self._one_or_other(op.conflict, op.source.rows[0])
             return self._many_or_others(op.conflict)
@@ -518,7 +518,7 @@ class _Insert(_Write):
             return self._one_update(conflict, values)
         s = self.sql(self.op)
         trees, fields, hidden = ([], [], 0) if self.op.returning else self.returned(s)
-        main = self._insert_one(s, values, sql.on_conflict(conflict.columns), trees)
+        main = self._insert_one(s, values, conflict, (), trees)
         after: list[Statement] = []
         if self.key and self.identity is not None:
             after = [self.images_of_new()]
@@ -527,9 +527,21 @@ class _Insert(_Write):
         rows = self._standing(conflict, values) if self.op.returning and self.wants_rows else None
         return self.script([s.statement(main, fields, hidden)], after=after, rows=rows, ids=self.ids)
 
-    def _insert_one(self, s: Sql, values: Sequence[ir.Expr], conflict: Tree, trees: Sequence[Tree]) -> Tree:
+    def _insert_one(
+        self,
+        s: Sql,
+        values: Sequence[ir.Expr],
+        conflict: ir.Conflict,
+        assigned: Sequence[tuple[str, Tree]],
+        trees: Sequence[Tree],
+    ) -> Tree:
         row = [*self.id(s, sql.number(1)), *map(s.expr, values)]
-        return sql.insert(self.table.name, self.names(), sql.values([row]), conflict, trees)
+        if self.engine.upserts:
+            action = sql.on_conflict(conflict.columns, assigned)
+            return sql.insert(self.table.name, self.names(), sql.values([row]), action, trees)
+        there = self.given(s, values, conflict.columns, self.table.name)
+        new = sql.negated(sql.exists(sql.select([sql.number(1)], sql.table(self.table.name), there)))
+        return sql.insert(self.table.name, self.names(), sql.select(row, where=new), None, trees)
 
     def _standing(self, conflict: ir.Conflict, values: Sequence[ir.Expr]) -> Statement:
         """The row that stands there now."""
@@ -556,18 +568,18 @@ class _Insert(_Write):
         name = self.table.name
         known = dict(zip(self.op.columns, values, strict=True))
         rows = self._standing(conflict, values) if self.wants_rows else None
-        native = self.identity is None and not any(has_query(e) for _, e in conflict.assignments)
+        native = self.engine.upserts and self.identity is None and not any(has_query(e) for _, e in conflict.assignments)
         s = self.sql(self.op)
         if native:
             assigned = [(c, s.expr(e)) for c, e in conflict.assignments]
-            main = [s.statement(self._insert_one(s, values, sql.on_conflict(conflict.columns, assigned), ()))]
+            main = [s.statement(self._insert_one(s, values, conflict, assigned, ()))]
         else:
             self._key_kept(conflict)
             proposed = [(c, s.expr(self._proposed(e, known))) for c, e in conflict.assignments]
             where = self.given(s, values, conflict.columns, name)
             main = [s.statement(sql.update(sql.table(name, name), proposed, where))]
             s = self.sql(self.op)
-            main.append(s.statement(self._insert_one(s, values, sql.on_conflict(conflict.columns), ())))
+            main.append(s.statement(self._insert_one(s, values, conflict, (), ())))
         if not self.key:
             return self.script(main, rows=rows, ids=self.ids)
         s = self.sql(self.op)

@@ -25,8 +25,8 @@ from com import plan
 from com.compiler import ir
 from com.compiler.engines import CHAIN, Engine
 from com.diagnostics import Diagnostic
-from com.node import Node, walk
-from com.schema import BOOL, INT, JSON, Table, Type
+from com.node import Node, rebuild, walk
+from com.schema import BOOL, INT, JSON, NULL, Table, Type
 from com.source import NOWHERE, Span
 
 Tree = exp.Expr
@@ -774,6 +774,8 @@ class Sql:
             return self._set_query(q)
         if any(outer_columns(k.expr, q) for k in q.order) or (self.engine.typed and q.distinct and q.order):
             q = _ordered_outside(q)
+        if isinstance(q.source, ir.Join) and q.source.kind == "full" and self.engine.dialect == "mysql":
+            q, extra = _without_full_join(q, q.source, extra)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
             made["distinct"] = exp.Distinct()
@@ -886,7 +888,7 @@ class Sql:
         """The first source and the joins that follow. `apart`: bound rows stand in a join or a subquery."""
         if isinstance(source, ir.Join):
             if source.kind == "full" and self.engine.dialect == "mysql":
-                self.unsupported("full join", "write a left join, and a union with what the right side has alone")
+                self.unsupported("a full join inside another join", "make it a step of its own")
             first, joins = self.sources(source.left, True)
             other, inner = self.sources(source.right, True)
             if inner:
@@ -936,6 +938,43 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
     order = tuple(k.with_(expr=columns[o.name]) for k, o in zip(q.order, keys, strict=True))
     source = ir.QuerySource(inner, "com_e")
     return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
+
+
+def _without_full_join(
+    q: ir.Select, join_: ir.Join, extra: Sequence[ir.Output]
+) -> tuple[ir.Select, Sequence[ir.Output]]:
+    """The query over a left join, and what the right side has alone."""
+    left, right = _aliases(join_.left), _aliases(join_.right)
+    seen: dict[tuple[str, str], ir.Column] = {}
+    for node in (n for part in (q, *extra) for n in walk(part)):
+        if isinstance(node, ir.Column) and node.alias in left | right:
+            seen.setdefault((node.alias, node.name), node.with_(nullable=True))
+    labels = {place: f"com_c{i}" for i, place in enumerate(seen, 1)}
+
+    def put(node: Node) -> Node:
+        if isinstance(node, ir.Column) and (node.alias, node.name) in labels:
+            return ir.Column(node.type, True, node.span, "com_f", labels[node.alias, node.name])
+        return node
+
+    def missing(c: ir.Column) -> ir.Expr:
+        return ir.Cast(c.type, True, c.span, ir.Constant(NULL, True, c.span, None), True) if c.alias in left else c
+
+    one = ir.Constant(INT, False, NOWHERE, 1)
+    both_ = ir.Select(
+        False, tuple(ir.Output(labels[p], c) for p, c in seen.items()), join_.with_(kind="left"), None, (), None, (), None, None
+    )
+    there = ir.Select(False, (ir.Output("x", one),), join_.left, join_.on, (), None, (), None, None)
+    alone = both_.with_(
+        columns=tuple(ir.Output(labels[p], missing(c)) for p, c in seen.items()),
+        source=join_.right,
+        where=ir.Apply(BOOL, False, NOWHERE, "not", (ir.Exists(BOOL, False, NOWHERE, there),)),
+    )
+    if not seen:
+        both_, alone = (s.with_(columns=(ir.Output("com_c0", one),)) for s in (both_, alone))
+    fields = tuple(plan.Field(labels[p], c.type) for p, c in seen.items()) or (plan.Field("com_c0", INT),)
+    union = ir.SetQuery("union", True, both_, alone, fields, (), None, None)
+    outer = rebuild(q.with_(source=None), put).with_(source=ir.QuerySource(union, "com_f"))
+    return outer, [rebuild(o, put) for o in extra]
 
 
 def _determined(q: ir.Select) -> list[ir.Column]:

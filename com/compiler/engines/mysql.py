@@ -368,7 +368,7 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
         case "int" | "decimal" | "text" | "bool":
             return tree
         case "json":  # else it would stand in the image as JSON
-            return w.call("concat", tree, w.text(""))
+            return w.collated(w.call("concat", tree, w.text("")), _COLLATION)
         case _:
             return w.cast(tree, "CHAR")
 
