@@ -440,8 +440,12 @@ class _Insert(_Write):
             n, where = sql.number(1), self.given(s, source.rows[0], self.key, name)
         else:
             places = [self.op.columns.index(k) for k in self.key]
-            keys = sql.values([[s.expr(row[i]) for i in places] for row in source.rows])
-            n, where = sql.row_number([sql.ordered(k) for k in self.keys(name)]), sql.is_in(self.keys(name), keys)
+            keys = [[s.expr(row[i]) for i in places] for row in source.rows]
+            n = sql.row_number([sql.ordered(k) for k in self.keys(name)])
+            if self.engine.upserts:
+                where = sql.is_in(self.keys(name), sql.values(keys))
+            else:
+                where = sql.is_one_of(self.keys(name), keys)
         if written:
             where = sql.binary("and", where, sql.binary(">", s.bind(plan.Written()), sql.number(0)))
         columns, trees = self.noted(s, n, self.key_of(s, self.keys(name)), after=self.image(s, name))

@@ -198,6 +198,10 @@ def is_in(trees: Sequence[Tree], query: Tree) -> Tree:
     return exp.In(this=at(row(trees), 5), query=exp.Subquery(this=query))
 
 
+def is_one_of(trees: Sequence[Tree], rows: Sequence[Sequence[Tree]]) -> Tree:
+    return exp.In(this=at(row(trees), 5), expressions=[row(r) for r in rows])
+
+
 def exists(query: Tree) -> Tree:
     return exp.Exists(this=query)
 
