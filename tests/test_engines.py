@@ -320,6 +320,10 @@ SCENARIOS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_writes(fresh: tuple[lowers.Shop, EngineShop], scenario: str) -> None:
+    if fresh[1].engine == "mysql" and scenario == "a table without key":
+        with pytest.raises(AssertionError, match="CM401"):  # its update has no `returning`
+            fresh[1].run(SCENARIOS[scenario][1][0])
+        return
     for text, parameters in SCENARIOS[scenario]:
         wanted, found = (told(shop, text, parameters) for shop in fresh)
         assert found == wanted, text

@@ -19,8 +19,8 @@ from com.compiler.check import check, check_condition, check_default
 from com.compiler.create import create_tables
 from com.compiler.define import define
 from com.compiler.lower import lower
+from com.compiler.nodes import exp, write
 from com.compiler.parse import parse_expression, parse_program, parse_schema
-from com.compiler.sql import exp, write
 from com.diagnostics import Diagnostic, Error, has_errors
 from com.node import walk
 from com.runtime.memory import Memory

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from com.compiler import ir, sql
+from com.compiler import ir, nodes
 from com.compiler.engines import Engine, load
-from com.compiler.sql import Sql, Tree
+from com.compiler.nodes import Tree
+from com.compiler.sql import Sql
 from com.diagnostics import EngineLacks, Error
 from com.schema import Schema, Table
 
@@ -26,10 +27,10 @@ def create_tables(
     for found in schema.tables if engine == "sqlite" else _sorted(schema.tables):
         if not found.is_view:
             if table.sequences and found.identity is not None:
-                made.append(sql.create_sequence(sequence(found)))
+                made.append(nodes.create_sequence(sequence(found)))
             made.append(_table(found, table, checks, defaults))
-            made += [sql.create_index(i.name, found.name, i.columns) for i in found.indexes]
-    return tuple(sql.write(tree, table.dialect) for tree in made)
+            made += [nodes.create_index(i.name, found.name, i.columns) for i in found.indexes]
+    return tuple(nodes.write(tree, table.dialect) for tree in made)
 
 
 def _sorted(tables: Sequence[Table]) -> list[Table]:
@@ -66,25 +67,29 @@ def _table(
         default = defaults.get((table.name, c.name))
         required = (not c.nullable or c.name in table.primary_key) and not (key and c.generated)
         if c.generated and engine.sequences:
-            default_: Tree | None = sql.call("nextval", sql.text(sequence(table)))
+            default_: Tree | None = nodes.call("nextval", nodes.text(sequence(table)))
         else:
             default_ = s.expr(default) if default is not None else None
-        parts.append(sql.column_def(c.name, engine.stored(c, key, c.name in keyed), key=key, required=required, default=default_))
+        parts.append(
+            nodes.column_def(
+                c.name, engine.stored(c, key, c.name in keyed), key=key, required=required, default=default_
+            )
+        )
     if len(table.primary_key) > 1:
-        parts.append(sql.key_def(table.primary_key))
-    parts += [sql.unique_def(u) for u in table.uniques]
+        parts.append(nodes.key_def(table.primary_key))
+    parts += [nodes.unique_def(u) for u in table.uniques]
     if engine.foreign_keys:
-        parts += [sql.foreign_key_def(k.columns, k.table, k.target) for k in table.foreign_keys]
+        parts += [nodes.foreign_key_def(k.columns, k.table, k.target) for k in table.foreign_keys]
     for number in range(len(table.checks)):
         condition = checks.get((table.name, number))
         if condition is not None:
-            parts.append(sql.check_def(_native(s.expr(condition), engine)))
-    return sql.create_table(table.name, parts)
+            parts.append(nodes.check_def(_native(s.expr(condition), engine)))
+    return nodes.create_table(table.name, parts)
 
 
 def _native(condition: Tree, engine: Engine) -> Tree:
     """A check that the engine keeps without com: every connection to the memory must be able to."""
-    own = [name.removeprefix("com_") for name in sql.called(condition) if name.startswith("com_")]
+    own = [name.removeprefix("com_") for name in nodes.called(condition) if name.startswith("com_")]
     if own:
         raise Error(EngineLacks(engine.title, f"a check with {', '.join(own)}", "assert it in the programs that write"))
     return condition

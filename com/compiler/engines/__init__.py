@@ -110,9 +110,9 @@ class Engine(Node):
     `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
     gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` tells rows of a table
     without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
-    `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: there is `on conflict`;
-    `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from sequences;
-    `foreign_keys`: the engine can be left to check them."""
+    `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: inserts have
+    `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
+    sequences; `foreign_keys`: the engine can be left to check them."""
 
     name: str
     title: str

@@ -331,7 +331,10 @@ def _read_as(type_: Type) -> str:
 
 def _rows(w: Writer, rows: plan.Rows, numbered: str | None, apart: bool) -> Tree:
     names = [f"c{i}" for i in range(len(rows.fields))]
-    read = [f"{n} {_read_as(f.type)} PATH '$[{i}]' ERROR ON ERROR" for i, (n, f) in enumerate(zip(names, rows.fields, strict=True))]
+    read = [
+        f"{n} {_read_as(f.type)} PATH '$[{i}]' ERROR ON ERROR"
+        for i, (n, f) in enumerate(zip(names, rows.fields, strict=True))
+    ]
     columns = [(_given(w, f.type, w.column("com_j", n)), f.name) for n, f in zip(names, rows.fields, strict=True)]
     if numbered is not None or not columns:
         columns.append((w.column("com_j", "n"), numbered or "com_n"))
@@ -447,7 +450,14 @@ ENGINE = Engine(
     "MariaDB",
     "mysql",
     FUNCTIONS,
-    {"sum": t.sums(_named), "avg": _avg, "string_agg": _string_agg, "stddev": _stddev, "lag": _neighbour, "lead": _neighbour},
+    {
+        "sum": t.sums(_named),
+        "avg": _avg,
+        "string_agg": _string_agg,
+        "stddev": _stddev,
+        "lag": _neighbour,
+        "lead": _neighbour,
+    },
     _cast,
     lambda w, e, tree: tree,
     _rows,

@@ -139,9 +139,7 @@ def _diff(w: Writer, e: ir.Apply) -> Tree:
     if unit in ("year", "quarter", "month"):
         return t.months_between(w, unit, start, end, lambda name, time: _part(w, name, time))
     if unit in _SECONDS:
-        between = w.binary(
-            "-", _truncated(w, unit, end, "TIMESTAMP"), _truncated(w, unit, start, "TIMESTAMP")
-        )
+        between = w.binary("-", _truncated(w, unit, end, "TIMESTAMP"), _truncated(w, unit, start, "TIMESTAMP"))
         seconds = w.cast(w.call("date_part", w.text("epoch"), between), "BIGINT")
         return w.binary("/", seconds, w.number(_SECONDS[unit]))
     ends = [_truncated(w, unit, time, "DATE") for time in (end, start)]

@@ -144,7 +144,9 @@ def substr(name: str) -> Render:
             return w.case([(before, text)], w.call(name, text, start))
         count = w.expr(e.args[2])
         end = w.binary("-", w.binary("+", start, count), one)
-        part = w.case([(w.binary(">", end, zero), w.call(name, text, one, end)), (w.binary("<=", end, zero), w.text(""))], None)
+        part = w.case(
+            [(w.binary(">", end, zero), w.call(name, text, one, end)), (w.binary("<=", end, zero), w.text(""))], None
+        )
         return w.case([(before, part)], w.call(name, text, start, count))
 
     return render
