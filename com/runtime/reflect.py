@@ -39,6 +39,7 @@ def reflect(link: Link, url: URL) -> Reflection:
             tables.append(_table(link, inspector, name, not written, columns))
             computed[name] = frozenset(c.name for c in columns if c.computed)
     link.refresh()
+    link.refresh()  # SQLAlchemy leaves some connections otherwise than it found them
     names = {t.name.lower(): t.name for t in tables}
     return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed)
 

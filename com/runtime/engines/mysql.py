@@ -296,6 +296,8 @@ class MySqlLink(ServerLink):
         return [text for text in known if not text.startswith("json_valid(")]
 
     def refresh(self) -> None:
+        # SQLAlchemy has left the connection with the server's own collation
+        self._say(f"set names utf8mb4 collate {_COLLATION}")
         checks = (
             "select table_name, constraint_name, check_clause from information_schema.check_constraints"
             " where constraint_schema = database()"
