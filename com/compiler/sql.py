@@ -243,7 +243,7 @@ class Sql:
                     return binary("is distinct from", self.expr(args[0]), self.expr(args[1]))
                 return exp.Is(this=at(self.expr(args[0]), 5), expression=at(self.expr(args[1]), 5), negate=True)
             case "between":
-                this, low, high = (at(self.collated_by(a), 5) for a in args)
+                this, low, high = (at(tree, 5) for tree in (self.collated_by(args[0]), *map(self.expr, args[1:])))
                 return exp.Between(this=this, low=low, high=high)
             case _:
                 return call(name_, *[self.expr(a) for a in args])

@@ -137,10 +137,7 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
 
 
 def _float_text(w: Writer, tree: Tree) -> Tree:
-    made = w.call("printf", w.text("%.15g"), tree)
-    for old, new in (("e+0", "e"), ("e-0", "e-"), ("e+", "e")):
-        made = w.call("replace", made, w.text(old), w.text(new))
-    return made
+    return t.short_exponent(w, w.call("printf", w.text("%.15g"), tree))
 
 
 def _cast(w: Writer, e: ir.Cast) -> Tree:
@@ -192,7 +189,7 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     assert isinstance(e, ir.Aggregate)
     if e.distinct and any(k.expr != e.args[0] for k in e.order):
         w.unsupported("string_agg(distinct …) in another order", "select distinct in a step before")
-    return w.aggregated(e, "string_agg", [args[0], w.ordered(args[1], e.order)], e.distinct)
+    return w.aggregated(e, "string_agg", [args[0], w.ordered(args[1], t.order_of(e))], e.distinct)
 
 
 def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:

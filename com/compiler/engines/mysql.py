@@ -47,7 +47,7 @@ def _divide(w: Writer, e: ir.Apply) -> Tree:
     left, right = w.expr(e.args[0]), w.expr(e.args[1])
     if e.type.kind == "decimal":  # a quotient has four digits more than what is divided
         left = w.cast(left, f"DECIMAL(60, {min(e.type.scale - 4, 26)})")
-        return w.binary("/", left, right)
+        return w.call("round", w.binary("/", left, right), w.number(e.type.scale))  # inside it has more digits
     return w.binary("/", w.cast(left, "DOUBLE"), right)
 
 
@@ -288,7 +288,8 @@ def _avg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     distinct = t.is_distinct_call(e)
     total, count = (w.aggregated(e, name, args, distinct) for name in ("sum", "count"))
     if e.type.kind == "decimal":
-        return w.binary("/", w.cast(total, f"DECIMAL(60, {min(e.type.scale - 4, 26)})"), count)
+        total = w.cast(total, f"DECIMAL(60, {min(e.type.scale - 4, 26)})")
+        return w.call("round", w.binary("/", total, count), w.number(e.type.scale))
     return w.binary("/", w.cast(total, "DOUBLE"), count)
 
 
@@ -301,7 +302,7 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
         w.unsupported("string_agg with a computed separator", "write the separator as a text")
         return w.null()
     text = args[0] if e.where is None else w.case([(w.expr(e.where), args[0])], None)
-    made = w.words(w.ordered(text, e.order), " SEPARATOR ", w.text(separator))
+    made = w.words(w.ordered(text, t.order_of(e)), " SEPARATOR ", w.text(separator))
     return w.aggregated(e.with_(where=None), "group_concat", [made], e.distinct)
 
 

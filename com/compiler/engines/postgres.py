@@ -214,7 +214,8 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
         case ("decimal", "text"):
             return w.cast(w.call("round", tree, w.number(source.scale)), "TEXT")
         case ("float", "text"):
-            return w.cast(w.cast(tree, "NUMERIC"), "TEXT")
+            digits = w.cast(w.cast(tree, "NUMERIC"), _DOUBLE)  # a numeric takes 15
+            return t.short_exponent(w, w.cast(digits, "TEXT"))
         case ("timestamp", "text"):
             return _timestamp_text(w, tree)
         case ("bytes", "text"):
@@ -247,7 +248,7 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     if e.distinct and any(k.expr != e.args[0] for k in e.order):
         w.unsupported("string_agg(distinct …) in another order", "select distinct in a step before")
     text = w.collated(args[0], '"C"')
-    return w.aggregated(e, "string_agg", [text, w.ordered(args[1], e.order)], e.distinct)
+    return w.aggregated(e, "string_agg", [text, w.ordered(args[1], t.order_of(e))], e.distinct)
 
 
 def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:

@@ -199,6 +199,11 @@ def sums(to: Named) -> Callable[[Writer, Aggregation, list[Tree]], Tree]:
     return render
 
 
+def order_of(e: ir.Aggregate) -> tuple[ir.OrderKey, ...]:
+    """The order in which texts are joined: each kept once, that of their own if no other is given."""
+    return (ir.OrderKey(e.args[0], False, False),) if e.distinct and not e.order else e.order
+
+
 def no_window(w: Writer, e: Aggregation, name: str) -> bool:
     if isinstance(e, ir.Window):
         w.unsupported(f"{name} over a window", "aggregate in a step before, and join its rows")
@@ -225,6 +230,13 @@ def strict(w: Writer, tree: Tree, target: Type, matches: Callable[[Tree, Tree], 
     if form is None:
         return tree
     return w.case([(matches(tree, w.text(form)), tree)], w.binary("||", w.text("no value: "), tree))
+
+
+def short_exponent(w: Writer, tree: Tree) -> Tree:
+    """`1e7` for `1e+07`."""
+    for old, new in (("e+0", "e"), ("e-0", "e-"), ("e+", "e")):
+        tree = w.call("replace", tree, w.text(old), w.text(new))
+    return tree
 
 
 def fraction(w: Writer, tree: Tree) -> Tree:
