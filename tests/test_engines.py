@@ -176,6 +176,139 @@ def test_a_query(shops: tuple[lowers.Shop, EngineShop], text: str, wanted: list[
     assert shops[1].rows(f"{header}step s: {text};", many=many, twice=[{"k": k} for k in (1, 1, 2)]) == wanted
 
 
+MORE = [
+    "cast('TRUE' as bool)",
+    "cast('1e3' as double precision)",
+    "cast('1.005' as decimal(5,2))",
+    "cast('2024-01-02T10:00:00.5' as timestamp)",
+    "cast($time as text)",
+    "cast($i / 3 as text)",
+    "round(1250, -2)",
+    "abs(-2.5)",
+    "sign(-3)",
+    "sign(0.0)",
+    "power(2, 0.5)",
+    "power(0, -1)",
+    "power(-8, 0.5)",
+    "exp(-1000)",
+    "exp(1000)",
+    "power(10, 400)",
+    "ln(10)",
+    "sqrt(2)",
+    "12345678.91 / 7",
+    "1 / 3.0",
+    "100.00 / 3.000",
+    "-7 / 2.0",
+    "5 / 0.0",
+    "5.5 % 0",
+    "substr('abcdef', $i - 9, 4)",
+    "substr('abcdef', $i - 8)",
+    "substr('abcdef', 3)",
+    "substr('abcdef', 10, 2)",
+    "left('abc', $i - 9)",
+    "right('abc', $i - 9)",
+    "left('abc', -5)",
+    "right('abc', -5)",
+    "trim($text || '  ')",
+    "trim('.a^b.', '.^]')",
+    "ltrim(' a')",
+    "rtrim('a ')",
+    "replace('abc', '', 'x')",
+    "position('', 'abc')",
+    "position('B', 'abc')",
+    "starts_with('abc', '')",
+    "'a' < 'B'",
+    "'a' < 'ä'",
+    "'Z' < 'a'",
+    "'a ' = 'a'",
+    "'A' = 'a'",
+    "'a' between 'A' and 'b'",
+    "least('b', 'B', 'a')",
+    "greatest('b', 'B', $nothing)",
+    "'a_c' like 'a\\_c'",
+    "'abc' like 'a_c'",
+    "'a\nc' like 'a%c'",
+    "'ABC' ilike '%b%'",
+    "$text ilike 'IT%'",
+    "upper('ä')",
+    "$time + interval '1 month 2 day 3 hour'",
+    "$day + interval '-1 month'",
+    "date '2024-03-31' + interval '-1 month'",
+    "$day + interval '2 week'",
+    "$time - interval '1 second'",
+    "$time + 3",
+    "date_diff('year', date '2023-12-31', $day)",
+    "date_diff('quarter', date '2023-12-31', $day)",
+    "date_diff('week', date '2024-03-03', date '2024-03-04')",
+    "date_diff('day', $time, timestamp '2024-03-01 00:00:00')",
+    "date_diff('second', $time, timestamp '2024-03-01 00:00:00')",
+    "date_diff('minute', $day, $time)",
+    "date_trunc('quarter', $day)",
+    "date_trunc('week', $day)",
+    "date '0999-12-31' + 1",
+    "year(date '0999-12-31')",
+    "format_date(date '0999-01-02', '%Y-%m-%d')",
+    "second($time)",
+    "extract(month from $day)",
+    "weekday(date '2024-03-03')",
+    "$day = timestamp '2024-02-29 00:00:00'",
+    "$day < $time",
+    "$time in (timestamp '2024-02-29 13:05:59.5')",
+    'json_get(cast(\'{"a": [1, {"b": "x\\n"}]}\' as json), \'a.1.b\')',
+    "json_get(cast('{\"a\": null}' as json), 'a')",
+    "json_get(cast('{\"a\": true}' as json), 'a')",
+    "json_get(cast('{}' as json), 'a')",
+    "(select stddev(i.v) from $many as i)",
+    "(select avg(i.v) from $many as i where i.v < 4)",
+    "(select avg(i.p / 7) from $many as i)",
+    "(select min(i.w) from $many as i)",
+    "(select sum(i.v) filter (where i.v > 1) from $many as i)",
+    "(select count(distinct i.p) from $many as i)",
+    "(select string_agg(distinct i.w, ', ') from $many as i)",
+    "(select string_agg(i.w, '') filter (where i.v > 1) from $many as i)",
+    "(select sum(i.p * 3) from $many as i)",
+    "(select sum(i.v / 2) from $many as i)",
+    "cast(null as int) is null",
+    "coalesce($none, $i)",
+    "coalesce($nothing, 'x') || 'y'",
+    "nullif($text, 'x')",
+    "$i = 7.0",
+    "$i in (select i.v from $many as i)",
+    "$none in (select i.v from $many as i)",
+    "$i not in $list",
+    "case when $none > 1 then 1 end",
+    "$none = 1 or true",
+    "not ($none = 1)",
+    "cast($i = 7 as int)",
+    "1.10",
+    "1.1 + 2",
+    "2 * 1.50",
+    "9007199254740993 + 0",
+    "cast(9007199254740993 as decimal(19,0))",
+    "cast(1234567.891 as int)",
+    "exists $many",
+]
+
+
+@pytest.mark.parametrize("text", MORE)
+def test_an_expression_as_on_sqlite(shops: tuple[lowers.Shop, EngineShop], text: str) -> None:
+    wanted, found = (told(shop, f"{lowers.HEADER}return {text} as x;", lowers.GIVEN) for shop in shops)
+    assert found == wanted
+
+
+KINDS = ["int", "date", "timestamp", "bool", "decimal(8,2)", "double precision"]
+TEXTS = ["12x", "1.5", " 12 ", "2024-02-30", "today", "yes", "TRUE", "2024-01-02 10:00", "2024-01-02T10:00:00.25"]
+TEXTS += ["1e3", "", "nan", "1_000", "0x10", "-7", "1.005", "2024-1-2"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_is_read_as_on_sqlite(shops: tuple[lowers.Shop, EngineShop], kind: str) -> None:
+    for value in TEXTS:
+        text = f"program p(x text); return cast($x as {kind}) as x;"
+        wanted, found = (told(shop, text, {"x": value}) for shop in shops)
+        assert found == wanted, value
+
+
 # ---------------------------------------------------------------- writes
 
 ROWS = "program p(many many {w text, n int}); "
