@@ -311,7 +311,8 @@ _CONSTRAINTS = (
     ("not_null", re.compile(r"NOT NULL constraint failed: (?P<place>.*)")),
 )
 _CONVERT = re.compile(
-    r"Could not convert string '(?P<v1>.*)' to (?P<t1>\w+)|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
+    r"Could not convert string ['\"](?P<v1>.*)['\"] to (?P<t1>\w+)"
+    r"|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
     r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\""
 )
 _TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")

@@ -49,7 +49,7 @@ def converted(value: str, engine_type: str, said: str) -> EngineError:
     kind = read_type(engine_type).kind
     kind = kind if kind in FORMS else "number" if kind == "unknown" else kind
     form = FORMS.get(kind, "the type wants it")
-    return EngineError("function", said, message=CannotConvert(f"'{value}'", kind, form))
+    return EngineError("function", said, message=CannotConvert(f"'{value.removeprefix('no value: ')}'", kind, form))
 
 
 def overflow(said: str, detail: str = "it is too large for its type") -> EngineError:
