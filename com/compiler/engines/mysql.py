@@ -339,7 +339,8 @@ def _rows(w: Writer, rows: plan.Rows, numbered: str | None, apart: bool) -> Tree
     columns = [(_given(w, f.type, w.column("com_j", n)), f.name) for n, f in zip(names, rows.fields, strict=True)]
     if numbered is not None or not columns:
         columns.append((w.column("com_j", "n"), numbered or "com_n"))
-    return w.picked(columns, _table(w, rows, read))
+    # with a limit it becomes a table of its own, which gets an index for a join
+    return w.picked(columns, _table(w, rows, read), w.number(2**63 - 1) if apart else None)
 
 
 def _table(w: Writer, bound: plan.Binding, read: list[str]) -> Tree:
