@@ -567,6 +567,7 @@ def _sell_much(url: str, times: int, done: Any) -> None:
     done.put(sold)
 
 
+@pytest.mark.slow
 def test_four_processes_never_sell_what_is_not_there(engine: str, fresh: Fresh) -> None:
     url = fresh(engine)
     times, stock = (3, 10) if engine == "duckdb" else (15, 40)

@@ -66,6 +66,7 @@ class PostgresLink(ServerLink):
 
     def _connect(self) -> psycopg.Connection[Any]:
         given = self.url.translate_connect_args(username="user", database="dbname") | dict(self.url.query)
+        given.setdefault("connect_timeout", 10)
         help_ = "write it as postgresql://user@host/database, and look whether the server runs"
         try:
             driver: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **given)
