@@ -1,6 +1,6 @@
 """Laws that hold for every program: it checks, compiles to the same bytes, previews what it does, and can be replayed.
 
-COM_EXAMPLES says how many examples are drawn for each law.
+COM_EXAMPLES multiplies the number of examples that are drawn for each law.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from com.runtime.history import read_images
 from com.source import Source
 from tests import typed
 
-EXAMPLES = int(os.environ.get("COM_EXAMPLES", "40"))
+EXAMPLES = int(40 * float(os.environ.get("COM_EXAMPLES", "1")))
 MANY = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate] + [Phase.shrink] * ("COM_SHRINK" in os.environ),
     max_examples=EXAMPLES,
