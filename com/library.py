@@ -15,9 +15,10 @@ from com.functions import Signature
 from com.plan import Plan
 from com.runtime import journal, memory
 from com.runtime.calls import REGISTRY, Registry
+from com.runtime.engines import engine_of
 from com.runtime.outcome import Outcome
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
-from com.schema import Schema
+from com.schema import Schema, without_keys
 from com.source import Source
 
 
@@ -142,8 +143,9 @@ def connect(
 
 def create(url: str, schema: Schema, **options: Any) -> Memory:
     """Makes a new memory that holds the tables of a schema, and opens it. `options` are those of `connect`."""
-    engine = memory.read_url(url).get_backend_name()
-    return _own(memory.create(url, schema, create_statements(schema, engine), **options))
+    engine = engine_of(memory.read_url(url))
+    made = without_keys(schema) if engine == "duckdb" else schema  # com checks them: see its engine
+    return _own(memory.create(url, schema, create_statements(made, engine), **options))
 
 
 def execute(program: Plan, memory: memory.Memory, /, **parameters: Any) -> Outcome:

@@ -80,7 +80,9 @@ class Scalar(Node):
 
 
 class Many(Node):
-    """All values of a column of a step, or of a list parameter (column None), as one bound JSON array."""
+    """All values of a column of a step, or of a list parameter (column None), as one bound JSON array: ints as
+    numbers, bools as 0 and 1, bytes as hexadecimal text, dates, timestamps and texts as text, json values as texts of
+    JSON. Decimals and floats are numbers on SQLite, and texts elsewhere, which keeps them exact."""
 
     ref: Ref
     column: str | None
@@ -89,7 +91,7 @@ class Many(Node):
 
 class Rows(Node):
     """All rows of a step or rows parameter (or the rows of a loop, for `kind` row: those of what it runs over),
-    as one bound JSON array of arrays, columns in the order of `fields`."""
+    as one bound JSON array of arrays, columns in the order of `fields`; values as in Many."""
 
     ref: Ref
     fields: tuple[Field, ...]
@@ -123,7 +125,10 @@ Binding = Constant | Scalar | Many | Rows | Present | RunNumber | StepNumber | L
 
 
 class Statement(Node):
-    """One statement of the engine. `binds`: (name, binding) for each named parameter in the text. `fields` describe
+    """One statement of the engine. `binds`: (name, binding) for each named parameter in the text, which is written as
+    the driver takes it: `:p1` (SQLite), `$p1` (DuckDB), or `%(p1)s` with every other % doubled (PostgreSQL, MariaDB:
+    give the driver a mapping, empty or not). Parameters are cast in the text, so a json value is bound as its text,
+    a bool as a bool or 0 and 1, and all else as the driver likes it. `fields` describe
     the rows it gives, and are empty if it gives none. The last `hidden` fields only order the rows (ascending, after
     which the runtime drops them): an engine's `returning` has no order of its own."""
 

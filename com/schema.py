@@ -127,6 +127,11 @@ class Schema(Node):
         return next((t for t in self.tables if t.name == name), None)
 
 
+def without_keys(schema: Schema) -> Schema:
+    """The schema without foreign keys."""
+    return Schema(tuple(t.with_(foreign_keys=()) for t in schema.tables))
+
+
 def dump_schema(schema: Schema) -> str:
     """A schema as canonical JSON: the same text for the same schema, on every machine."""
     return json.dumps([_table(t) for t in schema.tables], ensure_ascii=False, separators=(",", ":"), sort_keys=True)

@@ -71,7 +71,7 @@ class Shop:
         """The outcome of a program."""
         if path not in self.compiled:
             text = (SHOP / path).read_text(encoding="utf-8")
-            self.compiled[path] = com.compile(text, self.memory.schema, name=path)
+            self.compiled[path] = com.compile(text, self.memory.schema, engine=self.memory.engine, name=path)
         outcome = com.execute(self.compiled[path], self.memory, **given)
         self.runs.append(outcome.run_id)
         return outcome

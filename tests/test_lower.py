@@ -19,8 +19,8 @@ from com.compiler.check import check, check_condition, check_default
 from com.compiler.create import create_tables
 from com.compiler.define import define
 from com.compiler.lower import lower
+from com.compiler.nodes import exp, write
 from com.compiler.parse import parse_expression, parse_program, parse_schema
-from com.compiler.sql import exp, write
 from com.diagnostics import Diagnostic, Error, has_errors
 from com.node import walk
 from com.runtime.memory import Memory
@@ -78,7 +78,7 @@ def read_schema(text: str) -> Schema:
 
 
 @cache
-def statements(schema: Schema) -> tuple[str, ...]:
+def statements(schema: Schema, engine: str = "sqlite") -> tuple[str, ...]:
     checks, defaults = {}, {}
     for table in schema.tables:
         for number, check_ in enumerate(table.checks):
@@ -94,7 +94,7 @@ def statements(schema: Schema) -> tuple[str, ...]:
                 value = check_default(tree, column.type)[0]
                 assert value is not None
                 defaults[table.name, column.name] = value
-    return create_tables(schema, "sqlite", checks, defaults)
+    return create_tables(schema, engine, checks, defaults)
 
 
 def checked(text: str, schema: Schema) -> ir.Program:
@@ -366,19 +366,19 @@ def test_an_expression(empty: Shop, text: str, wanted: object) -> None:
     assert (found, type(found)) == (wanted, type(wanted))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "$big + 1",
-        "-$big - 2",
-        "$big * 2",
-        "-(-$big - 1)",
-        "div(-$big - 1, $minus)",
-        "($big + 1) % 10",
-        "$big + $big + $minus + $minus",
-        "(select sum(fruits.stock + $big) from fruits)",
-    ],
-)
+OVERFLOWS = [
+    "$big + 1",
+    "-$big - 2",
+    "$big * 2",
+    "-(-$big - 1)",
+    "div(-$big - 1, $minus)",
+    "($big + 1) % 10",
+    "$big + $big + $minus + $minus",
+    "(select sum(fruits.stock + $big) from fruits)",
+]
+
+
+@pytest.mark.parametrize("text", OVERFLOWS)
 def test_an_int_that_leaves_64_bits_is_an_error(shop: Shop, text: str) -> None:
     with pytest.raises(RunError):
         shop.run(f"program p(big int = 9223372036854775807, minus int = -1);\nreturn {text} as x;")

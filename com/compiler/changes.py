@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from com import diagnostics as messages
 from com import plan
-from com.compiler import ir, sql
+from com.compiler import ir, nodes
 from com.compiler.engines import Engine
-from com.compiler.sql import Sql, Tree, column
+from com.compiler.nodes import Tree, column
+from com.compiler.sql import Sql, has_query, reads_tables
 from com.diagnostics import Diagnostic, Message
 from com.node import Node, rebuild, walk
 from com.plan import Field, Statement, Write
@@ -44,16 +45,6 @@ def lower_write(
             return _Delete(engine, problems, step, step.operation, wants_rows).write(step.operation, rows)
         case _:
             raise AssertionError("no write")
-
-
-def reads_tables(node: Node) -> bool:
-    """True if a query or expression reads a table."""
-    return any(isinstance(n, ir.TableSource) for n in walk(node))
-
-
-def has_query(node: Node) -> bool:
-    """True if an expression holds a query."""
-    return any(isinstance(n, ir.Scalar | ir.Exists | ir.InQuery) for n in walk(node))
 
 
 class _Write:
@@ -105,27 +96,40 @@ class _Write:
         if any(has_query(e) for _, e in outputs):
             s.unsupported("a subquery in returning", "read it in a step of its own")
             return [], [], 0
-        s.names = {**s.names, self.target_alias(): ""}  # `returning` does not know the alias
-        trees = [sql.alias(s.expr(e), n) for n, e in outputs]
+        if type(self.operation).__name__.lower() not in self.engine.returns:
+            return [], [], 0
+        if not self.engine.aliased:  # `returning` does not know the alias
+            s.names = {**s.names, self.target_alias(): ""}
+        trees = [nodes.alias(s.expr(e), n) for n, e in outputs]
         fields = [Field(n, e.type, e.nullable) for n, e in outputs]
-        hidden = [part for name in self.order_columns() for part in self._order_parts(name)]
+        hidden = [part for name in self.order_columns() for part in self._order_parts(s, name)]
         for number, (tree, type_) in enumerate(hidden, 1):
-            trees.append(sql.alias(tree, f"com_h{number}"))
+            trees.append(nodes.alias(tree, f"com_h{number}"))
             fields.append(Field(f"com_h{number}", type_, False))
-        del s.names[self.target_alias()]
+        s.names = {n: to for n, to in s.names.items() if n != self.target_alias()}
         return trees, fields, len(hidden)
 
-    def _order_parts(self, name: str) -> list[tuple[Tree, Type]]:
+    def _order_parts(self, s: Sql, name: str) -> list[tuple[Tree, Type]]:
         """What orders rows by a column: its value, or whether it is null and then its value or another."""
         found = self.table.column(name)
         assert found is not None
-        tree = column("", name)
+        tree = column(self.target_alias() if self.engine.aliased else "", name)
         if not found.nullable or name in self.key:
             return [(tree, found.type)]
-        if found.type.is_number or found.type.kind == "bool":
-            return [(sql.is_null(tree), INT), (sql.call("coalesce", tree, sql.number(0)), found.type)]
-        shown = sql.call("hex", tree) if found.type.kind == "bytes" else sql.call("coalesce", tree, sql.text(""))
-        return [(sql.is_null(tree), INT), (shown, TEXT)]
+        missing = nodes.is_null(tree)
+        if self.engine.typed:
+            missing = s.case([(missing, nodes.number(1))], nodes.number(0))
+        if found.type.is_number or (found.type.kind == "bool" and not self.engine.typed):
+            return [(missing, INT), (nodes.call("coalesce", tree, nodes.number(0)), found.type)]
+        if self.engine.typed and found.type.kind == "bool":
+            return [(missing, INT), (s.case([(tree, nodes.number(1))], nodes.number(0)), INT)]
+        if self.engine.typed and found.type.kind != "text":
+            shown = nodes.call("coalesce", self.engine.image(s, found.type, tree), nodes.text(""))
+        elif found.type.kind == "bytes":
+            shown = nodes.call("hex", tree)
+        else:
+            shown = nodes.call("coalesce", tree, nodes.text(""))
+        return [(missing, INT), (shown, TEXT)]
 
     def order_columns(self) -> tuple[str, ...]:
         return self.key or tuple(c.name for c in self.table.columns if not c.type.is_unknown)
@@ -137,7 +141,7 @@ class _Write:
 
         def make() -> Tree:
             columns = [(c.name, self.engine.image(s, c.type, column(alias, c.name))) for c in self.table.columns]
-            return sql.once(self.engine.objects(s, columns), self.engine.dialect)
+            return nodes.once(self.engine.objects(s, columns), self.engine.dialect)
 
         return self.kept(("image", alias), make)
 
@@ -168,16 +172,16 @@ class _Write:
 
     def noted(self, s: Sql, n: Tree, key: Tree, **images: Tree) -> tuple[list[str], list[Tree]]:
         """Columns of com_change, and their values for one row."""
-        head = [s.bind(plan.RunNumber()), s.bind(plan.StepNumber()), n, sql.text(self.table.name), key]
+        head = [s.bind(plan.RunNumber()), s.bind(plan.StepNumber()), n, nodes.text(self.table.name), key]
         return ["run", "step", "n", "tbl", "key", *images], [*head, *images.values()]
 
     def note(self, s: Sql, query: tuple[list[str], Tree]) -> Statement:
         columns, tree = query
-        return s.statement(sql.insert(plan.CHANGES, columns, tree))
+        return s.statement(nodes.insert(plan.CHANGES, columns, tree))
 
-    def own_changes(self, s: Sql) -> Tree:
-        run = sql.binary("=", column("", "run"), s.bind(plan.RunNumber()))
-        return sql.binary("and", run, sql.binary("=", column("", "step"), s.bind(plan.StepNumber())))
+    def own_changes(self, s: Sql, alias: str = "") -> Tree:
+        run = nodes.binary("=", column(alias, "run"), s.bind(plan.RunNumber()))
+        return nodes.binary("and", run, nodes.binary("=", column(alias, "step"), s.bind(plan.StepNumber())))
 
     def fill(self) -> Statement:
         """Puts the images of the rows as they are now beside their keys."""
@@ -192,9 +196,9 @@ class _Write:
             found = self.table.column(key)
             assert found is not None
             noted = self.engine.extract(s, column(plan.CHANGES, "key"), index)
-            conditions.append(sql.binary("=", column(name, key), self.engine.part(s, found.type, noted)))
-        image = sql.select([self.image(s, name)], sql.table(name), sql.both(conditions))
-        return s.statement(sql.update(sql.table(plan.CHANGES), [("after", sql.scalar(image))], own))
+            conditions.append(nodes.binary("=", column(name, key), self.engine.part(s, found.type, noted)))
+        image = nodes.select([self.image(s, name)], nodes.table(name), nodes.both(conditions))
+        return s.statement(nodes.update(nodes.table(plan.CHANGES), [("after", nodes.scalar(image))], own))
 
     def script(
         self,
@@ -221,25 +225,25 @@ class _Changed(_Write):
 
     def number(self, alias: str) -> Tree:
         if self.step.inferred != "many":
-            return sql.number(1)
-        return sql.row_number([sql.ordered(k) for k in self.keys(alias)])
+            return nodes.number(1)
+        return nodes.row_number([nodes.ordered(k) for k in self.keys(alias)])
 
     def met(self, s: Sql, source: ir.Source | None, alias: str) -> tuple[Tree, list[Tree]]:
         """The target, joined with what it is changed from."""
-        target = sql.table(self.table.name, alias)
+        target = nodes.table(self.table.name, alias)
         if source is None:
             return target, []
         first, joins = s.sources(source, True)
-        return first, [*joins, sql.join(target, None)]
+        return first, [*joins, nodes.join(target, None)]
 
     def images_before(self, source: ir.Source | None, where: ir.Expr, alias: str, batch: bool) -> list[Statement]:
         if not self.key:
             return []
         s = self.sql(where, source)
-        n = sql.row_number([sql.ordered(k) for k in self.keys(alias)]) if batch else self.number(alias)
+        n = nodes.row_number([nodes.ordered(k) for k in self.keys(alias)]) if batch else self.number(alias)
         columns, trees = self.noted(s, n, self.key_of(s, self.keys(alias)), before=self.image(s, alias))
         first, joins = self.met(s, source, alias)
-        return [self.note(s, (columns, sql.select(trees, first, s.expr(where), joins=joins)))]
+        return [self.note(s, (columns, nodes.select(trees, first, s.expr(where), joins=joins)))]
 
 
 class _Update(_Changed):
@@ -249,15 +253,34 @@ class _Update(_Changed):
         s = self.sql(op, source)
         assigned = [(name, s.expr(e)) for name, e in op.assignments]
         origin = s.sources(source, True) if source is not None else None
-        if origin is None and any(self._reads_itself(e) for _, e in op.assignments):
+        if origin is None and self.engine.dialect != "mysql" and any(self._reads_itself(e) for _, e in op.assignments):
             # with a `from`, the new values are all computed before the first is written
-            origin = sql.derived(sql.select([sql.alias(sql.number(1), "com_n")]), "com_one"), []
+            origin = nodes.derived(nodes.select([nodes.alias(nodes.number(1), "com_n")]), "com_one"), []
         where = s.expr(op.where)
         trees, fields, hidden = self.returned(s)
-        main = sql.update(sql.table(self.table.name, op.alias), assigned, where, origin, trees)
+        main = s.update(nodes.table(self.table.name, op.alias), op.alias, assigned, where, origin, trees)
+        standing = self.standing(op) if self.wants_rows and not trees else None
         before = self.images_before(source, op.where, op.alias, rows is not None)
         after = [self.fill()] if self.key else []
-        return self.script([s.statement(main, fields, hidden)], before=before, after=after, guards=guards)
+        return self.script(
+            [s.statement(main, fields, hidden)], before=before, after=after, guards=guards, rows=standing
+        )
+
+    def standing(self, op: ir.Update) -> Statement | None:
+        """The rows written, as they are now, in the order of their keys; where `update` has no `returning`."""
+        s = self.sql(op)
+        if not self.key:
+            s.unsupported("the rows that an update of a table without a key writes", "give the table a primary key")
+            return None
+        own = self.own_changes(s, plan.CHANGES)
+        keys = [self.engine.part(s, c.type, self.engine.extract(s, column(plan.CHANGES, "key"), i))
+                for i, k in enumerate(self.key) if (c := self.table.column(k)) is not None]  # fmt: skip
+        met = nodes.both(nodes.binary("=", column(op.alias, k), tree) for k, tree in zip(self.key, keys, strict=True))
+        trees = [nodes.alias(s.expr(e), n) for n, e in self.outputs()]
+        order = [nodes.ordered(k) for k in self.keys(op.alias)]
+        joined = nodes.join(nodes.table(self.table.name, op.alias), met)
+        made = nodes.select(trees, nodes.table(plan.CHANGES), own, order, [joined])
+        return s.statement(made, [Field(n, e.type, e.nullable) for n, e in self.outputs()])
 
     def _reads_itself(self, e: ir.Expr) -> bool:
         name = self.table.name  # a view may read any table
@@ -268,22 +291,32 @@ class _Update(_Changed):
         s = self.sql(op)
         assert op.source is not None
         first, joins = self.met(s, op.source, op.alias)
-        key = self.key or ("_rowid_",)
+        key = self.key or (self.engine.row_id,)
+        if not key[0]:
+            s.unsupported("an update from rows of a table without a key", "give the table a primary key")
         shown = [self.table.column(n) for n in self.order_columns()]
         fields = [Field(c.name, c.type, c.nullable) for c in shown if c is not None]
-        made = sql.select([column(op.alias, f.name) for f in fields], first, s.expr(op.where), joins=joins)
-        return plan.Guard(s.statement(sql.met_twice(made, [column(op.alias, k) for k in key]), fields), "CM504")
+        made = nodes.select([column(op.alias, f.name) for f in fields], first, s.expr(op.where), joins=joins)
+        grouped = dict.fromkeys((*key, *(f.name for f in fields if self.engine.typed)))
+        return plan.Guard(s.statement(nodes.met_twice(made, [column(op.alias, k) for k in grouped]), fields), "CM504")
 
 
 class _Delete(_Changed):
     def write(self, op: ir.Delete, rows: ir.RowsSource | None) -> Write:
         s = self.sql(op, rows)
+        target, outer = nodes.table(self.table.name, op.alias), op.alias
+        if self.engine.dialect == "mysql":  # `delete` has no alias for its table
+            target, outer = nodes.table(self.table.name), self.table.name
+            if outer != op.alias and any(isinstance(n, ir.TableSource) and n.alias == outer for n in walk(op.where)):
+                s.unsupported("a delete that reads its table under its own name", "give that an alias")
+            if rows is None:
+                s.names = {op.alias: outer}
         where = s.expr(op.where)
         if rows is not None:
             first, joins = self.met(s, rows, op.alias)
-            where = sql.is_in(self.keys(op.alias), sql.select(self.keys(op.alias), first, where, joins=joins))
+            where = nodes.is_in(self.keys(outer), nodes.select(self.keys(op.alias), first, where, joins=joins))
         trees, fields, hidden = self.returned(s)
-        main = sql.delete(sql.table(self.table.name, op.alias), where, trees)
+        main = nodes.delete(target, where, trees)
         before = self.images_before(rows, op.where, op.alias, rows is not None)
         return self.script([s.statement(main, fields, hidden)], before=before)
 
@@ -342,7 +375,7 @@ class _Insert(_Write):
 
     def id(self, s: Sql, offset: Tree) -> list[Tree]:
         """The id of a new row, if its table has such."""
-        return [sql.binary("+", s.bind(plan.LastId(self.table.name)), offset)] if self.identity is not None else []
+        return [nodes.binary("+", s.bind(plan.LastId(self.table.name)), offset)] if self.identity is not None else []
 
     def names(self) -> list[str]:
         return [self.identity, *self.op.columns] if self.identity is not None else list(self.op.columns)
@@ -350,7 +383,7 @@ class _Insert(_Write):
     def is_new(self, s: Sql) -> Tree:
         """Tells rows with ids of this operation."""
         assert self.identity is not None
-        return sql.binary(">", column(self.table.name, self.identity), s.bind(plan.LastId(self.table.name)))
+        return nodes.binary(">", column(self.table.name, self.identity), s.bind(plan.LastId(self.table.name)))
 
     def images_of_new(self, counted: bool = False) -> Statement:
         """Notes the rows with new ids."""
@@ -361,17 +394,17 @@ class _Insert(_Write):
         assert self.identity is not None
         name = self.table.name
         keys, image, new = self.key_of(s, self.keys(name)), self.image(s, name), self.is_new(s)
-        n = sql.binary("-", column(name, self.identity), s.bind(plan.LastId(name)))
+        n = nodes.binary("-", column(name, self.identity), s.bind(plan.LastId(name)))
         if counted:
-            before = sql.select([sql.call("count", sql.star())], sql.table(plan.CHANGES), self.own_changes(s))
-            n = sql.binary("+", n, sql.scalar(before))
+            before = nodes.select([nodes.call("count", nodes.star())], nodes.table(plan.CHANGES), self.own_changes(s))
+            n = nodes.binary("+", n, nodes.scalar(before))
         columns, trees = self.noted(s, n, keys, after=image)
-        return self.note(s, (columns, sql.select(trees, sql.table(name), new)))
+        return self.note(s, (columns, nodes.select(trees, nodes.table(name), new)))
 
     def given(self, s: Sql, values: Sequence[ir.Expr], names: Sequence[str], alias: str) -> Tree:
         """The target's columns are these values."""
         known = dict(zip(self.op.columns, values, strict=True))
-        made = sql.both(sql.binary("=", column(alias, n), s.expr(known[n])) for n in names)
+        made = nodes.both(nodes.binary("=", column(alias, n), s.expr(known[n])) for n in names)
         assert made is not None
         return made
 
@@ -379,9 +412,9 @@ class _Insert(_Write):
 
     def _tuples(self, source: ir.Tuples) -> Write:
         s = self.sql(self.op)
-        rows = [[*self.id(s, sql.number(i)), *map(s.expr, row)] for i, row in enumerate(source.rows, 1)]
+        rows = [[*self.id(s, nodes.number(i)), *map(s.expr, row)] for i, row in enumerate(source.rows, 1)]
         trees, fields, hidden = self.returned(s)
-        main = s.statement(sql.insert(self.table.name, self.names(), sql.values(rows), None, trees), fields, hidden)
+        main = s.statement(nodes.insert(self.table.name, self.names(), nodes.values(rows), None, trees), fields, hidden)
         after: list[Statement] = []
         if self.key and self.identity is not None:
             after = [self.images_of_new()]
@@ -394,15 +427,19 @@ class _Insert(_Write):
         s = self.sql(self.op)
         name = self.table.name
         if len(source.rows) == 1:
-            n, where = sql.number(1), self.given(s, source.rows[0], self.key, name)
+            n, where = nodes.number(1), self.given(s, source.rows[0], self.key, name)
         else:
             places = [self.op.columns.index(k) for k in self.key]
-            keys = sql.values([[s.expr(row[i]) for i in places] for row in source.rows])
-            n, where = sql.row_number([sql.ordered(k) for k in self.keys(name)]), sql.is_in(self.keys(name), keys)
+            keys = [[s.expr(row[i]) for i in places] for row in source.rows]
+            n = nodes.row_number([nodes.ordered(k) for k in self.keys(name)])
+            if self.engine.upserts:
+                where = nodes.is_in(self.keys(name), nodes.values(keys))
+            else:
+                where = nodes.is_one_of(self.keys(name), keys)
         if written:
-            where = sql.binary("and", where, sql.binary(">", s.bind(plan.Written()), sql.number(0)))
+            where = nodes.binary("and", where, nodes.binary(">", s.bind(plan.Written()), nodes.number(0)))
         columns, trees = self.noted(s, n, self.key_of(s, self.keys(name)), after=self.image(s, name))
-        return self.note(s, (columns, sql.select(trees, sql.table(name), where)))
+        return self.note(s, (columns, nodes.select(trees, nodes.table(name), where)))
 
     # ------------------------------------------------------------ a query, without conflict
 
@@ -424,7 +461,7 @@ class _Insert(_Write):
         """What is inserted, as a source with the alias com_s, and the keys of its order."""
         if isinstance(query, ir.Tuples):
             made = s.tuples(query.rows, self.op.columns, "com_o1")
-            return sql.derived(made, SOURCE), [sql.ordered(column(SOURCE, "com_o1"))]
+            return nodes.derived(made, SOURCE), [nodes.ordered(column(SOURCE, "com_o1"))]
         names = {o.expr: o.name for o in reversed(query.columns)}
         extra: list[ir.Output] = []
         order: list[Tree] = []
@@ -436,26 +473,23 @@ class _Insert(_Write):
                 name = f"com_o{len(extra) + 1}"
                 extra.append(ir.Output(name, key.expr))
             nulls_first = key.nulls_first if key.expr.nullable else None
-            order.append(sql.ordered(column(SOURCE, name), key.descending, nulls_first))
+            order.append(nodes.ordered(column(SOURCE, name), key.descending, nulls_first))
         if query.limit is None and query.offset is None:
             query = query.with_(order=())
-        return sql.derived(s.query(query, extra), SOURCE), order
+        return nodes.derived(s.query(query, extra), SOURCE), order
 
     def _from_query(self) -> Write:
         query = self.query()
         s = self.sql(query)
         trees, fields, hidden = self.returned(s)
         if self.identity is None and isinstance(query, ir.Select):
-            main = sql.insert(self.table.name, self.names(), s.query(query), None, trees)
+            main = nodes.insert(self.table.name, self.names(), s.query(query), None, trees)
             before, after = self._staged_keys(query)
             return self.script([s.statement(main, fields, hidden)], before=before, after=after)
         source, order = self.rows(s, query)
-        columns = [*self.id(s, sql.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
-        main = sql.insert(self.table.name, self.names(), sql.select(columns, source), None, trees)
-        if self.identity is None:
-            before, after = self._staged_keys(query)
-        else:
-            before, after = [], [self.images_of_new()] if self.key else []
+        columns = [*self.id(s, nodes.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
+        main = nodes.insert(self.table.name, self.names(), nodes.select(columns, source), None, trees)
+        before, after = ([], [self.images_of_new()] if self.key else []) if self.ids else self._staged_keys(query)
         return self.script([s.statement(main, fields, hidden)], before=before, after=after, ids=self.ids)
 
     def _staged_keys(self, query: ir.Select | ir.Tuples) -> tuple[list[Statement], list[Statement]]:
@@ -464,9 +498,9 @@ class _Insert(_Write):
             return [], []
         s = self.sql(query)
         source, order = self.rows(s, query)
-        n, key = sql.row_number(order), self.key_of(s, self.keys(SOURCE))
+        n, key = nodes.row_number(order), self.key_of(s, self.keys(SOURCE))
         columns, trees = self.noted(s, n, key)
-        return [self.note(s, (columns, sql.select(trees, source)))], [self.fill()]
+        return [self.note(s, (columns, nodes.select(trees, source)))], [self.fill()]
 
     # ------------------------------------------------------------ one row, on conflict
 
@@ -475,7 +509,7 @@ class _Insert(_Write):
             return self._one_update(conflict, values)
         s = self.sql(self.op)
         trees, fields, hidden = ([], [], 0) if self.op.returning else self.returned(s)
-        main = self._insert_one(s, values, sql.on_conflict(conflict.columns), trees)
+        main = self._insert_one(s, values, conflict, (), trees)
         after: list[Statement] = []
         if self.key and self.identity is not None:
             after = [self.images_of_new()]
@@ -484,9 +518,21 @@ class _Insert(_Write):
         rows = self._standing(conflict, values) if self.op.returning and self.wants_rows else None
         return self.script([s.statement(main, fields, hidden)], after=after, rows=rows, ids=self.ids)
 
-    def _insert_one(self, s: Sql, values: Sequence[ir.Expr], conflict: Tree, trees: Sequence[Tree]) -> Tree:
-        row = [*self.id(s, sql.number(1)), *map(s.expr, values)]
-        return sql.insert(self.table.name, self.names(), sql.values([row]), conflict, trees)
+    def _insert_one(
+        self,
+        s: Sql,
+        values: Sequence[ir.Expr],
+        conflict: ir.Conflict,
+        assigned: Sequence[tuple[str, Tree]],
+        trees: Sequence[Tree],
+    ) -> Tree:
+        row = [*self.id(s, nodes.number(1)), *map(s.expr, values)]
+        if self.engine.upserts:
+            action = nodes.on_conflict(conflict.columns, assigned)
+            return nodes.insert(self.table.name, self.names(), nodes.values([row]), action, trees)
+        there = self.given(s, values, conflict.columns, self.table.name)
+        new = nodes.negated(nodes.exists(nodes.select([nodes.number(1)], nodes.table(self.table.name), there)))
+        return nodes.insert(self.table.name, self.names(), nodes.select(row, where=new), None, trees)
 
     def _standing(self, conflict: ir.Conflict, values: Sequence[ir.Expr]) -> Statement:
         """The row that stands there now."""
@@ -498,13 +544,13 @@ class _Insert(_Write):
             known[c].nullable and self._nullable(c) for c in conflict.columns
         ):  # null meets nothing, so that row is new
             if self.identity is not None:
-                where = sql.binary("or", where, self.is_new(s))
+                where = nodes.binary("or", where, self.is_new(s))
             elif self.key and self._key_given():
-                written = sql.binary(">", s.bind(plan.Written()), sql.number(0))
-                where = sql.binary("or", where, sql.binary("and", written, self.given(s, values, self.key, name)))
+                written = nodes.binary(">", s.bind(plan.Written()), nodes.number(0))
+                where = nodes.binary("or", where, nodes.binary("and", written, self.given(s, values, self.key, name)))
         outputs = self.outputs()
-        trees = [sql.alias(s.expr(e), n) for n, e in outputs]
-        return s.statement(sql.select(trees, sql.table(name, name), where), self.fields())
+        trees = [nodes.alias(s.expr(e), n) for n, e in outputs]
+        return s.statement(nodes.select(trees, nodes.table(name, name), where), self.fields())
 
     def fields(self) -> list[Field]:
         return [Field(n, e.type, e.nullable) for n, e in self.outputs()]
@@ -513,24 +559,26 @@ class _Insert(_Write):
         name = self.table.name
         known = dict(zip(self.op.columns, values, strict=True))
         rows = self._standing(conflict, values) if self.wants_rows else None
-        native = self.identity is None and not any(has_query(e) for _, e in conflict.assignments)
+        native = (
+            self.engine.upserts and self.identity is None and not any(has_query(e) for _, e in conflict.assignments)
+        )
         s = self.sql(self.op)
         if native:
             assigned = [(c, s.expr(e)) for c, e in conflict.assignments]
-            main = [s.statement(self._insert_one(s, values, sql.on_conflict(conflict.columns, assigned), ()))]
+            main = [s.statement(self._insert_one(s, values, conflict, assigned, ()))]
         else:
             self._key_kept(conflict)
             proposed = [(c, s.expr(self._proposed(e, known))) for c, e in conflict.assignments]
             where = self.given(s, values, conflict.columns, name)
-            main = [s.statement(sql.update(sql.table(name, name), proposed, where))]
+            main = [s.statement(nodes.update(nodes.table(name, name), proposed, where))]
             s = self.sql(self.op)
-            main.append(s.statement(self._insert_one(s, values, sql.on_conflict(conflict.columns), ())))
+            main.append(s.statement(self._insert_one(s, values, conflict, (), ())))
         if not self.key:
             return self.script(main, rows=rows, ids=self.ids)
         s = self.sql(self.op)
         if self.identity is not None:
-            columns, trees = self.noted(s, sql.number(1), self.key_of(s, self.keys(name)), before=self.image(s, name))
-            old = sql.select(trees, sql.table(name), self.given(s, values, conflict.columns, name))
+            columns, trees = self.noted(s, nodes.number(1), self.key_of(s, self.keys(name)), before=self.image(s, name))
+            old = nodes.select(trees, nodes.table(name), self.given(s, values, conflict.columns, name))
             return self.script(
                 main,
                 before=[self.note(s, (columns, old))],
@@ -571,18 +619,18 @@ class _Insert(_Write):
         source, order = self.rows(s, query)
         name = self.table.name
         # where the conflict is not over the primary key, the row that stands there keeps its own
-        keys = [sql.call("coalesce", column(name, k), column(SOURCE, k)) for k in self.key]
-        known = sql.is_null(column(name, conflict.columns[0]), negate=True)
+        keys = [nodes.call("coalesce", column(name, k), column(SOURCE, k)) for k in self.key]
+        known = nodes.is_null(column(name, conflict.columns[0]), negate=True)
         image = s.case([(known, self.image(s, name))], None)
-        columns, trees = self.noted(s, sql.row_number(order), self.key_of(s, keys), before=image)
-        joined = sql.join(sql.table(name), self.same(conflict.columns), "left")
-        return [self.note(s, (columns, sql.select(trees, source, joins=[joined])))], [self.fill()]
+        columns, trees = self.noted(s, nodes.row_number(order), self.key_of(s, keys), before=image)
+        joined = nodes.join(nodes.table(name), self.same(conflict.columns), "left")
+        return [self.note(s, (columns, nodes.select(trees, source, joins=[joined])))], [self.fill()]
 
     # ------------------------------------------------------------ many rows, on conflict
 
     def same(self, names: Sequence[str]) -> Tree:
         """The target's columns are the source's."""
-        made = sql.both(sql.binary("=", column(self.table.name, n), column(SOURCE, n)) for n in names)
+        made = nodes.both(nodes.binary("=", column(self.table.name, n), column(SOURCE, n)) for n in names)
         assert made is not None
         return made
 
@@ -605,7 +653,7 @@ class _Insert(_Write):
         s = self.sql(query)
         if isinstance(query, ir.Tuples):
             source, order = self.rows(s, query)
-            tree: Tree = sql.select([column(SOURCE, c) for c in self.op.columns], source, order=order)
+            tree: Tree = nodes.select([column(SOURCE, c) for c in self.op.columns], source, order=order)
             fields = tuple(f.with_(nullable=True) for f in fields)
         else:
             tree = s.query(query)
@@ -635,9 +683,9 @@ class _Insert(_Write):
         s = self.sql(query)
         source, order = self.rows(s, query)
         name = self.table.name
-        trees = [sql.alias(s.expr(e), n) for n, e in self.outputs()]
-        joined = sql.join(sql.table(name, name), self.same(conflict.columns))
-        return s.statement(sql.select(trees, source, order=order, joins=[joined]), self.fields())
+        trees = [nodes.alias(s.expr(e), n) for n, e in self.outputs()]
+        joined = nodes.join(nodes.table(name, name), self.same(conflict.columns))
+        return s.statement(nodes.select(trees, source, order=order, joins=[joined]), self.fields())
 
     def _new(
         self, s: Sql, conflict: ir.Conflict, query: ir.Select | ir.Tuples, nullable: Sequence[str]
@@ -645,16 +693,16 @@ class _Insert(_Write):
         """The source, its order, and what tells its rows whose key is not there yet, of each key the first."""
         source, order = self.rows(s, query)
         keys = [column(SOURCE, n) for n in conflict.columns]
-        there = sql.select([sql.number(1)], sql.table(self.table.name), self.same(conflict.columns))
-        new = sql.negated(sql.exists(there))
+        there = nodes.select([nodes.number(1)], nodes.table(self.table.name), self.same(conflict.columns))
+        new = nodes.negated(nodes.exists(there))
         if conflict.assignments:  # a guard has made sure that there is one row of a key
             return source, order, new
-        first = sql.alias(sql.row_number(order, keys), "com_f")
-        source = sql.derived(sql.select([sql.star(), first], source), SOURCE)
-        is_first = sql.binary("=", column(SOURCE, "com_f"), sql.number(1))
+        first = nodes.alias(nodes.row_number(order, keys), "com_f")
+        source = nodes.derived(nodes.select([nodes.star(), first], source), SOURCE)
+        is_first = nodes.binary("=", column(SOURCE, "com_f"), nodes.number(1))
         for n in nullable:
-            is_first = sql.binary("or", is_first, sql.is_null(column(SOURCE, n)))
-        return source, order, sql.binary("and", is_first, new)
+            is_first = nodes.binary("or", is_first, nodes.is_null(column(SOURCE, n)))
+        return source, order, nodes.binary("and", is_first, new)
 
     def _insert_new(
         self,
@@ -673,8 +721,8 @@ class _Insert(_Write):
         elif self.key and self._key_given():
             t = self.sql(query)
             source, order, new = self._new(t, conflict, query, nullable)
-            columns, values = self.noted(t, sql.row_number(order), self.key_of(t, self.keys(SOURCE)))
-            before, after = [self.note(t, (columns, sql.select(values, source, new)))], [self.fill()]
+            columns, values = self.noted(t, nodes.row_number(order), self.key_of(t, self.keys(SOURCE)))
+            before, after = [self.note(t, (columns, nodes.select(values, source, new)))], [self.fill()]
         return self.script(
             [main],
             before=before,
@@ -694,9 +742,9 @@ class _Insert(_Write):
         trees: Sequence[Tree],
     ) -> Tree:
         source, order, new = self._new(s, conflict, query, nullable)
-        columns = [*self.id(s, sql.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
-        made = sql.select(columns, source, new, () if self.identity is not None else order)
-        return sql.insert(self.table.name, self.names(), made, None, trees)
+        columns = [*self.id(s, nodes.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
+        made = nodes.select(columns, source, new, () if self.identity is not None else order)
+        return nodes.insert(self.table.name, self.names(), made, None, trees)
 
     def _update_or_insert(
         self,
@@ -711,8 +759,8 @@ class _Insert(_Write):
         source, _ = self.rows(s, query)
         fields = [Field(n, c.type, c.nullable) for n in conflict.columns if (c := self.table.column(n)) is not None]
         keys = [column(SOURCE, n) for n in conflict.columns]
-        known = sql.both(sql.is_null(column(SOURCE, n), negate=True) for n in nullable)
-        twice = sql.met_twice(sql.select(keys, source, known), keys)
+        known = nodes.both(nodes.is_null(column(SOURCE, n), negate=True) for n in nullable)
+        twice = nodes.met_twice(nodes.select(keys, source, known), keys)
         guards = [plan.Guard(s.statement(twice, fields), "CM504")]
 
         s = self.sql(query, conflict)
@@ -722,7 +770,7 @@ class _Insert(_Write):
         for _, e in conflict.assignments:
             self._proposed(e, dict(known_columns))
         assigned = [(c, s.expr(e)) for c, e in conflict.assignments]
-        changed = sql.update(sql.table(name, name), assigned, self.same(conflict.columns), (source, []))
+        changed = s.update(nodes.table(name, name), name, assigned, self.same(conflict.columns), (source, []))
         main = [s.statement(changed)]
         s = self.sql(query)
         main.append(s.statement(self._insert_where_new(s, conflict, query, nullable, ())))
@@ -732,10 +780,10 @@ class _Insert(_Write):
         if self.key and self.identity is not None:
             s = self.sql(query)
             source, _ = self.rows(s, query)
-            n = sql.row_number([sql.ordered(k) for k in self.keys(name)])
+            n = nodes.row_number([nodes.ordered(k) for k in self.keys(name)])
             columns, trees = self.noted(s, n, self.key_of(s, self.keys(name)), before=self.image(s, name))
-            joined = sql.join(sql.table(name), self.same(conflict.columns))
-            before = [self.note(s, (columns, sql.select(trees, source, joins=[joined])))]
+            joined = nodes.join(nodes.table(name), self.same(conflict.columns))
+            before = [self.note(s, (columns, nodes.select(trees, source, joins=[joined])))]
             after = [self.fill(), self.images_of_new(counted=True)]
         elif self.key and self._key_given():
             before, after = self._old_or_key(conflict, query)

@@ -13,8 +13,9 @@ from com import plan
 from com.compiler import ir
 from com.compiler.changes import lower_write
 from com.compiler.engines import Engine, load
+from com.compiler.nodes import alias, select
 from com.compiler.sets import as_sets
-from com.compiler.sql import Sql, alias, select
+from com.compiler.sql import Sql
 from com.diagnostics import Diagnostic
 from com.node import Node
 from com.plan import Field, Statement

@@ -53,7 +53,7 @@ def canonical(value: Any, type_: Type) -> Any:
         case "decimal":
             return format(value if isinstance(value, Decimal) else Decimal(value), "f")
         case "float":
-            return repr(float(value))
+            return repr(float(value) + 0.0)  # some engines know no sign of zero
         case "timestamp":
             return timestamp_text(value)
         case "bytes":

@@ -39,7 +39,7 @@ from com.runtime.canon import canonical, canonical_rows, hash_json, shown, shown
 from com.runtime.engines import EngineError, Row
 from com.runtime.failures import explain
 from com.runtime.outcome import Ran, RunError, StepRun
-from com.schema import Schema
+from com.schema import ForeignKey, Schema, Table
 from com.source import NOWHERE, Span
 from com.values import MAX_INT
 
@@ -226,6 +226,8 @@ class Execution:
             if error.kind in ("rule", "overflow") and self.last_ids.get(write.ids, 0) > MAX_INT - 2**32:
                 raise self._failed(Overflow(f"an id of {write.table} left 64 bits"), step.span) from None
             raise
+        if frame.written and not self.link.keeps_keys:
+            self._check_foreign_keys(write)
         if self.history:
             for statement in write.after:
                 self._effect(statement)
@@ -236,6 +238,26 @@ class Execution:
         if write.ids:
             self._took_ids(write.ids, frame.written)
         return rows, frame.written
+
+    def _check_foreign_keys(self, write: Write) -> None:
+        """Checks the foreign keys that a write may have broken, in place of the engine."""
+        for table in self.schema.tables:
+            for key in table.foreign_keys:
+                outward, inward = table.name == write.table, key.table == write.table
+                if (outward and write.verb != "delete") or (inward and write.verb != "insert"):
+                    self._check_key(table, key)
+
+    def _check_key(self, table: Table, key: ForeignKey) -> None:
+        quote = self.link.quote
+        given = " and ".join(f"com_a.{quote(c)} is not null" for c in key.columns)
+        pairs = zip(key.columns, key.target, strict=True)
+        fits = " and ".join(f"com_b.{quote(there)} = com_a.{quote(here)}" for here, there in pairs)
+        found = self.link.ask(
+            f"select 1 from {quote(table.name)} as com_a where {given}"
+            f" and not exists (select 1 from {quote(key.table)} as com_b where {fits}) limit 1"
+        )
+        if found:
+            raise EngineError("foreign_key", f"a row of {table.name} names none of {key.table}")
 
     def _guard(self, guard: Guard, write: Write, span: Span) -> None:
         found = self.link.run(guard.statement.sql, self.program.ready(guard.statement).binds(self.frame))

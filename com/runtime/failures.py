@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from com.diagnostics import (
     CheckFailed,
     Message,
@@ -39,17 +41,27 @@ def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:
     for name in [table, *(t.name for t in schema.tables)]:
         if place.startswith(f"{name}."):
             return name, place.replace(f", {name}.", ", ")[len(name) + 1 :]
+    known = schema.table(table)
+    if place == "PRIMARY" and known is not None:  # all that MariaDB tells of a primary key
+        return table, ", ".join(known.primary_key)
     return table, place
 
 
 def _check(place: str, table: Table | None) -> str:
-    """The check as it was declared. SQLite names it by its text, or by no more than a quoted name at its start."""
+    """The check as it was declared. SQLite names it by its text, or by no more than a quoted name at its start; others
+    tell the text as they keep it, or a name."""
     texts = [c.text for c in table.checks] if table else []
-    plain = place.replace('"', "")
-    found = [t for t in texts if t.replace('"', "") == plain] or [
-        t for t in texts if t.replace('"', "").startswith(plain)
-    ]
+    plain = _plain(place)
+    found = [t for t in texts if _plain(t) == plain] or [t for t in texts if _plain(t).startswith(plain)]
     return found[0] if len(found) == 1 else texts[0] if len(texts) == 1 else place
+
+
+def _plain(check: str) -> str:
+    """A check without what engines put around its parts."""
+    return _AROUND.sub("", check.lower())
+
+
+_AROUND = re.compile(r"^check\b|::[a-z ]+|cast|[\s\"`()]")
 
 
 def _foreign_key(schema: Schema, operation: Operation | None) -> Message:

@@ -270,7 +270,8 @@ class Undo:
         names = list(values)
         if change.after is None:
             columns = ", ".join(self.link.quote(n) for n in names)
-            sql = f"insert into {self.link.quote(table.name)} ({columns}) values ({', '.join('?' * len(names))})"
+            into = f"{self.link.quote(table.name)} ({columns}){self.link.overriding}"
+            sql = f"insert into {into} values ({', '.join('?' * len(names))})"
             self._run(table, sql, values)
         else:
             sets = ", ".join(f"{self.link.quote(n)} = ?" for n in names)

@@ -5,7 +5,7 @@ All hashes are SHA-256 over canonical JSON of typed values (com.runtime.canon), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from com.diagnostics import Error, JournalVersion, NoSuchRun
@@ -57,21 +57,26 @@ number of the last commit before the run; `attempt`: how many have taken the run
 them may finish it; `digest`: the hash of all that stands in its row, its calls and its steps."""
 
 RUN_COLUMNS = tuple(c.name for c in TABLES.table("com_run").columns)  # type: ignore[union-attr]
-_SQL_TYPES = {"int": "integer", "text": "text"}
+_MOST = {"hash": 64, "tbl": 190, "name": 190, "path": 700, "idempotency": 700}
+"""So many characters have texts that are keys, where an engine wants a limit."""
 
 
-def statements(link: Link) -> list[str]:
+def statements(link: Link, word: str = "create table") -> list[str]:
     """The DDL of the journal's tables."""
     made = []
     for table in TABLES.tables:
+        keyed = {*table.primary_key, "idempotency"}
         columns = [
-            f"{link.quote(c.name)} {_SQL_TYPES[c.type.kind]}{'' if c.nullable else ' not null'}" for c in table.columns
+            f"{link.quote(c.name)} {link.own_type(c.type.kind, _MOST[c.name] if c.name in keyed & {*_MOST} else 0)}"
+            f"{'' if c.nullable else ' not null'}"
+            for c in table.columns
         ]
         key = ", ".join(link.quote(c) for c in table.primary_key)
-        end = " without rowid" if link.name == "sqlite" and table.name in ("com_change", "com_step") else ""
-        made.append(f"create table {table.name} ({', '.join(columns)}, primary key ({key})){end}")
+        made.append(f"{word} {table.name} ({', '.join(columns)}, primary key ({key})){link.own_end(table.name)}")
     given = " where idempotency is not null" if link.name == "sqlite" else ""
-    made.append(f"create unique index com_run_idempotency on com_run (idempotency){given}")
+    if "temporary" not in word:
+        index = "create unique index if not exists com_run_idempotency on com_run (idempotency)"
+        made.append(index + given)
     return made
 
 
@@ -80,15 +85,34 @@ def exists(link: Link) -> bool:
     if not link.has_table("com_meta"):
         return False
     found = link.ask("select value from com_meta where name = ?", "journal")
+    if not found and link.ddl_commits:  # it is being made
+        return False
     if not found or found[0][0] != VERSION:
         raise Error(JournalVersion(str(found[0][0]) if found else "none", VERSION))
     return True
 
 
-def create(link: Link, **known: str) -> None:
-    """Makes the journal's tables, inside a transaction. `known`: what com_meta shall hold besides."""
-    for statement in statements(link):
+def create(link: Link, known: Mapping[str, str] | None = None, *, passing: bool = False) -> None:
+    """Makes the journal's tables, inside a transaction. `known`: what com_meta shall hold besides.
+    `passing`: they are not to stay; where tables cannot be taken back they are made as temporary ones."""
+    if not link.ddl_commits:
+        _make(link, statements(link), known or {})
+    elif passing:
+        _make(link, statements(link, "create temporary table"), known or {})
+    else:
+        link.rollback()
+        with link.alone():
+            if not exists(link):
+                _make(link, statements(link, "create table if not exists"), known or {})
+                link.commit()
+        link.begin()
+
+
+def _make(link: Link, ddl: list[str], known: Mapping[str, str]) -> None:
+    for statement in ddl:
         link.run(statement, {})
+    if not link.in_transaction:
+        link.begin()
     link.put("insert into com_meta values (?, ?)", [["journal", VERSION], *known.items()])
     link.put("insert into com_head values (1, 0, 0, 0, ?)", [[START]])
 

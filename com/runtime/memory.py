@@ -29,7 +29,7 @@ from com.runtime.bind import Program
 from com.runtime.calls import REGISTRY, Recorded, Registry
 from com.runtime.canon import hash_text
 from com.runtime.digest import digest
-from com.runtime.engines import EngineError, Link, open_link, patiently
+from com.runtime.engines import EngineError, Link, engine_of, open_link, patiently
 from com.runtime.failures import explain
 from com.runtime.journal import Flaw, RunRow
 from com.runtime.outcome import Outcome
@@ -37,7 +37,7 @@ from com.runtime.reflect import Reflection, merged, reflect
 from com.runtime.replay import Compile, Create, Progress, Rebuilt, Replayed
 from com.runtime.run import Order, Runner, local_time, read_outcome, real_time
 from com.runtime.verify import verify
-from com.schema import Schema, dump_schema, load_schema, schema_hash
+from com.schema import Schema, dump_schema, load_schema, schema_hash, without_keys
 
 PROGRAMS = 256
 """So many plans are kept ready."""
@@ -63,7 +63,8 @@ def connect(
     except (ZoneInfoNotFoundError, ValueError):
         raise Error(BadParameter("zone", repr(zone), "a time zone", "write it as Europe/Madrid or UTC")) from None
     address = read_url(url)
-    if read_only and address.database and not Path(address.database).exists():
+    in_file = engine_of(address) in ("sqlite", "duckdb") and address.database not in (None, "", ":memory:")
+    if read_only and in_file and not Path(address.database or "").exists():
         raise Error(UnknownMemory(url, "there is no such file", "look at its path, or create it first"))
     link = open_link(address, read_only=read_only, timeout=timeout, seconds=seconds)
     return Memory(link, address, history=history, zone=zone, calls=REGISTRY if calls is None else calls)
@@ -125,7 +126,7 @@ class Memory:
 
     @property
     def engine(self) -> str:
-        """The engine's name: sqlite."""
+        """The engine's name: sqlite, postgres, duckdb or mysql."""
         return self.link.name
 
     @property
@@ -159,7 +160,6 @@ class Memory:
             link.begin(write=False)
         try:
             stamp = link.stamp()
-            link.refresh()
             found = reflect(link, self.url)
             declared, made = self._declared("schema"), self._declared("made")
         finally:
@@ -195,17 +195,31 @@ class Memory:
 
     def _make(self, schema: Schema, statements: tuple[str, ...], known: Mapping[str, str]) -> None:
         link = self.link
+        there = set(link.engine_types())
         try:
             link.begin()
             for statement in statements:
                 link.run(statement, {})
             made = reflect(link, self.url).schema
-            journal.create(link, schema=schema_hash(schema), made=schema_hash(made), **known)
+            journal.create(link, {"schema": schema_hash(schema), "made": schema_hash(made), **known})
             for kept in (schema, made):
                 journal.keep(link, "com_schema", schema_hash(kept), dump_schema(kept))
             link.commit()
+        except EngineError:
+            link.rollback()
+            if link.ddl_commits:
+                self._drop(set(link.engine_types()) - there)
+            raise
         finally:
             link.rollback()
+
+    def _drop(self, tables: Iterable[str]) -> None:
+        """Takes back tables that were made, where the engine does not."""
+        link = self.link
+        link.set_keys_checked(False)
+        for name in tables:
+            link.run(f"drop table if exists {link.quote(name)}", {})
+        link.set_keys_checked(True)
 
     # ------------------------------------------------------------ running
 
@@ -347,7 +361,8 @@ class Memory:
         try:
             if target.schema.tables or journal.exists(target.link):
                 raise Error(TablesThere(", ".join(t.name for t in target.schema.tables) or "a journal"))
-            statements = create(self.schema, target.engine) if create else self.link.structure()
+            wanted = self.schema if target.link.keeps_keys else without_keys(self.schema)
+            statements = create(wanted, target.engine) if create else self.link.structure()
             target.make_tables(self.schema, statements, rebuilt="1")
             return replay.rebuild(self.link, self.schema, target.link, compile, progress)
         finally:

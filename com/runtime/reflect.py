@@ -10,8 +10,8 @@ from sqlalchemy import URL, Inspector, create_engine, inspect
 from sqlalchemy.pool import StaticPool
 
 from com.node import Node
-from com.runtime.engines import Link, Rule
-from com.schema import UNKNOWN, Check, Column, ForeignKey, Index, Schema, Table
+from com.runtime.engines import Declared, Link, Rule
+from com.schema import INT, UNKNOWN, Check, Column, ForeignKey, Index, Schema, Table
 
 HIDDEN = ("com_", "sqlite_")
 """Tables that begin so are com's or the engine's own, and no part of the memory."""
@@ -28,7 +28,9 @@ class Reflection(Node):
 
 def reflect(link: Link, url: URL) -> Reflection:
     """Reads the tables and views of a memory."""
-    engine = create_engine(url, creator=lambda: _Steady(link.driver), poolclass=StaticPool)
+    link.refresh()
+    more: dict[str, Any] = {"use_native_hstore": False} if link.name == "postgres" else {}
+    engine = create_engine(_dialect(url), creator=lambda: _Steady(link), poolclass=StaticPool, **more)
     with warnings.catch_warnings(), engine.connect() as connection:
         warnings.simplefilter("ignore")
         inspector = inspect(connection)
@@ -39,7 +41,8 @@ def reflect(link: Link, url: URL) -> Reflection:
                 continue
             written, columns = types[name]
             tables.append(_table(link, inspector, name, not written, columns))
-            computed[name] = frozenset(column for column, _, filled in columns if filled)
+            computed[name] = frozenset(c.name for c in columns if c.computed)
+    link.refresh()  # SQLAlchemy leaves some connections otherwise than it found them
     names = {t.name.lower(): t.name for t in tables}
     return Reflection(Schema(tuple(_linked(t, tables, names) for t in tables)), computed, link.rules())
 
@@ -47,8 +50,10 @@ def reflect(link: Link, url: URL) -> Reflection:
 class _Steady:
     """A driver's connection whose transaction SQLAlchemy leaves alone."""
 
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
+    def __init__(self, link: Link) -> None:
+        self._driver = link.driver
+        if link.name == "duckdb":  # whose cursors are connections of their own, blind to an open transaction
+            self.cursor = lambda: self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
@@ -56,34 +61,44 @@ class _Steady:
     def commit(self) -> None:
         """Is com's own to say."""
 
-    rollback = close = commit
+    begin = rollback = close = commit
 
 
-def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: list[tuple[str, str, bool]]) -> Table:
+_DIALECTS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+_DIALECTS |= {"mariadb": "mariadb+pymysql"}
+
+
+def _dialect(url: URL) -> URL:
+    """The URL with the driver that com uses."""
+    return url.set(drivername=_DIALECTS.get(url.get_backend_name(), url.drivername))
+
+
+def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: list[Declared]) -> Table:
     found = {c["name"]: c for c in _tried(lambda: inspector.get_columns(name))}
     key = () if is_view else tuple(_tried(lambda: inspector.get_pk_constraint(name)["constrained_columns"]))
     columns = []
-    for column, engine_type, computed in types:
-        type_ = link.read_type(engine_type)
-        about = found.get(column, {})
-        integer_key = key == (column,) and engine_type.lower() == "integer"
+    for column in types:
+        type_ = link.read_type(column.type)
+        about = found.get(column.name, {})
+        takes_ids = key == (column.name,) and type_ == INT and link.takes_ids(column, about)
         columns.append(
             Column(
-                column,
+                column.name,
                 type_,
-                bool(about.get("nullable", True)) and not integer_key,  # other keys may be null on SQLite
-                _default(about) if not computed else None,
-                integer_key,
-                engine_type if type_ == UNKNOWN else "",
-                computed,
+                bool(about.get("nullable", True)) and not takes_ids,  # other keys may be null on SQLite
+                _default(about) if not (column.computed or takes_ids or is_view) else None,
+                takes_ids,
+                column.type if type_ == UNKNOWN else "",
+                column.computed,
             )
         )
     if is_view:
         return Table(name, tuple(columns), is_view=True)
     uniques, indexes = [], []
-    for index in _tried(lambda: inspector.get_indexes(name, include_auto_indexes=True)):
+    for index in _indexes(link, inspector, name):
         named = tuple(index["column_names"])
-        if None in named or index.get("dialect_options", {}).get(f"{link.name}_where") is not None:
+        partial = any(option.endswith("_where") for option in index.get("dialect_options", {}))
+        if None in named or partial:
             continue
         if index["unique"] and named != key and named not in uniques:
             uniques.append(named)
@@ -98,9 +113,22 @@ def _table(link: Link, inspector: Inspector, name: str, is_view: bool, types: li
             ForeignKey(tuple(k["constrained_columns"]), k["referred_table"], tuple(k["referred_columns"]))
             for k in _tried(lambda: inspector.get_foreign_keys(name))
         ),
-        tuple(Check(c["sqltext"], False) for c in _tried(lambda: inspector.get_check_constraints(name))),
+        tuple(Check(text, False) for text in _checks(link, inspector, name)),
         tuple(sorted(indexes, key=lambda index: index.name)),
     )
+
+
+def _checks(link: Link, inspector: Inspector, name: str) -> list[str]:
+    known = link.checks(name)
+    return [c["sqltext"] for c in _tried(lambda: inspector.get_check_constraints(name))] if known is None else known
+
+
+def _indexes(link: Link, inspector: Inspector, name: str) -> list[Any]:
+    """Indexes and unique constraints."""
+    if link.name == "sqlite":
+        return _tried(lambda: inspector.get_indexes(name, include_auto_indexes=True))
+    uniques = _tried(lambda: inspector.get_unique_constraints(name))
+    return [{**u, "unique": True} for u in uniques] + _tried(lambda: inspector.get_indexes(name))
 
 
 def _default(about: dict[str, Any]) -> str | None:

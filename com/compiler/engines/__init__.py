@@ -69,12 +69,36 @@ class Writer(Protocol):
     ) -> Tree:
         """A plain select of named columns from one source; `behind`: a table of one row to cross join it with."""
 
-    def calling(self, name: str, args: Sequence[Tree], alias: str) -> Tree:
-        """A function that gives rows, as a source."""
+    def calling(self, name: str, args: Sequence[Tree], alias: str, columns: Sequence[str] = ()) -> Tree:
+        """A function that gives rows, as a source. `columns`: names for its columns, the last one its rows' number."""
+
+    def words(self, *parts: str | Tree) -> Tree:
+        """Trees between words of the engine's own syntax."""
+
+    def collated(self, tree: Tree, collation: str) -> Tree:
+        """A text under a collation."""
+
+    def ordered(self, sep: Tree, order: Sequence[ir.OrderKey]) -> Tree:
+        """The last argument of an aggregate, with an order behind it."""
+
+    def aggregated(self, e: Aggregation, name: str, args: Sequence[Tree], distinct: bool = False) -> Tree:
+        """An aggregate's call with its filter, and its window."""
 
 
 Render = Callable[[Writer, ir.Apply], Tree]
 Aggregation = ir.Aggregate | ir.Window
+
+
+def _bare(w: Writer, type_: Type, tree: Tree) -> Tree:
+    return tree
+
+
+def _plain(w: Writer, value: object, type_: Type) -> Tree | None:
+    return None
+
+
+def _divided(w: Writer, left: Tree, right: Tree) -> Tree:
+    return w.binary("/", left, right)
 
 
 class Engine(Node):
@@ -82,7 +106,14 @@ class Engine(Node):
     are calls of the same name. `settle` brings the result of arithmetic to its type. `rows` and `values` read a bound
     relation and a bound list. `image` writes a value for a row's image; `objects` and `arrays` make JSON of images.
     `stored` names the type of a column in DDL. `no_limit` is the limit that cuts nothing, `digits` what a
-    decimal can have; `cut` makes an error of a limit or offset below zero."""
+    decimal can have; `cut` makes an error of a limit or offset below zero.
+
+    `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
+    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` tells rows of a table
+    without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
+    `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: inserts have
+    `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
+    sequences; `foreign_keys`: the engine can be left to check them."""
 
     name: str
     title: str
@@ -98,18 +129,33 @@ class Engine(Node):
     objects: Callable[[Writer, Sequence[tuple[str, Tree]]], Tree]
     arrays: Callable[[Writer, Sequence[Tree]], Tree]
     extract: Callable[[Writer, Tree, int], Tree]
-    stored: Callable[[Column, bool], str]
+    stored: Callable[[Column, bool, bool], str]
     no_limit: int
     digits: int
     cut: Callable[[Writer, Tree], Tree]
+    bound: Callable[[Writer, Type, Tree], Tree] = _bare
+    operand: Callable[[Writer, Type, Tree], Tree] = _bare
+    collate: Callable[[Writer, Type, Tree], Tree] = _bare
+    literal: Callable[[Writer, object, Type], Tree | None] = _plain
+    divided: Callable[[Writer, Tree, Tree], Tree] = _divided
+    row_id: str = "_rowid_"
+    typed: bool = False
+    aliased: bool = False
+    returns: frozenset[str] = frozenset({"insert", "update", "delete"})
+    upserts: bool = True
+    filters: bool = True
+    counts: bool = True
+    sequences: bool = False
+    foreign_keys: bool = True
 
 
-NAMES = ("sqlite",)
+NAMES = ("sqlite", "postgres", "duckdb", "mysql")
 """The engines that plans are made for."""
 
 
 def load(name: str) -> Engine:
     """The table of an engine."""
+    name = {"postgresql": "postgres", "mariadb": "mysql"}.get(name, name)
     assert name in NAMES
     found: Engine = import_module(f"com.compiler.engines.{name}").ENGINE
     return found

@@ -6,7 +6,7 @@ no exact native form calls a function `com_…` that the runtime makes known to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from com import plan
 from com.compiler import ir
@@ -269,8 +269,14 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
 # ---------------------------------------------------------------- aggregates
 
 
-def _sum(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
-    return w.aggregate("sum", args, isinstance(e, ir.Aggregate) and e.distinct)
+def _scaled(rounding: str) -> Callable[[Writer, Aggregation, list[Tree]], Tree]:
+    """Sums and averages of decimals, back at their digits."""
+
+    def render(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+        tree = w.aggregated(e, e.name, args, isinstance(e, ir.Aggregate) and e.distinct)
+        return w.call(rounding, tree, w.number(e.type.scale)) if e.type.kind == "decimal" else tree
+
+    return render
 
 
 def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
@@ -278,18 +284,18 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
         w.unsupported("string_agg over a window", "aggregate in a step before, and join its rows")
         return w.null()
     if not e.distinct and not e.order:
-        return w.aggregate("group_concat", args)
+        return w.aggregated(e, "group_concat", args)
     spec = ["u"] if e.distinct else []
     spec += [("d" if k.descending else "a") + ("f" if k.nulls_first else "n") for k in e.order]
     keys = [w.expr(k.expr) for k in e.order]
-    return w.aggregate("com_string_agg", [*args, w.text(",".join(spec)), *keys])
+    return w.aggregated(e, "com_string_agg", [*args, w.text(",".join(spec)), *keys])
 
 
 def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     if isinstance(e, ir.Window):
         w.unsupported("stddev over a window", "aggregate in a step before, and join its rows")
         return w.null()
-    return w.aggregate("com_stddev", args, e.distinct)
+    return w.aggregated(e, "com_stddev", args, e.distinct)
 
 
 # ---------------------------------------------------------------- bound lists and relations
@@ -396,7 +402,7 @@ _STORED = {
 }
 
 
-def _stored(column: Column, sole_key: bool) -> str:
+def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
     if column.type.kind == "decimal":
         return f"DECIMAL({column.type.precision},{column.type.scale})"
     if column.type.kind == "int" and sole_key and not column.generated:
@@ -446,7 +452,7 @@ ENGINE = Engine(
     "SQLite",
     "sqlite",
     FUNCTIONS,
-    {"sum": _sum, "string_agg": _string_agg, "stddev": _stddev},
+    {"sum": _scaled("round"), "avg": _scaled("com_round"), "string_agg": _string_agg, "stddev": _stddev},
     _cast,
     _settle,
     _rows,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL
@@ -25,6 +27,35 @@ class Rule(Node):
     columns: tuple[str, ...]
     cause: str
     hidden: bool = False
+
+
+WRITES = ("insert", "update", "delete")
+ACTIONS = ("cascade", "set null", "set default")
+
+
+def bare(sql: str) -> str:
+    """A statement in small letters, without what is quoted or commented out."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", " _ ", sql, flags=re.DOTALL).lower()
+
+
+def trigger_rules(name: str, body: str | None) -> list[Rule]:
+    """What a trigger does unseen; of one that cannot be read, anything."""
+    text = bare(body) if body is not None else "insert"
+    if "raise(ignore" in "".join(text.split()) or re.search(r"\breturn\s+null\b", text):
+        return [Rule(WRITES, (), f"the trigger {name}, which skips rows", True)]
+    if re.search(r"\b(insert|update|delete|replace|execute|call)\b(?!\s*\()", text):
+        return [Rule(WRITES, (), f"the trigger {name}, which writes rows")]
+    return []
+
+
+def key_rules(key: str, column: str | None, on_delete: str | None, on_update: str | None) -> list[Rule]:
+    """What a foreign key does unseen to its own table. `column`: the one that it names."""
+    made = []
+    if on_delete in ACTIONS:
+        made.append(Rule(("delete",), (), f"the key {key} naming it, on delete {on_delete}"))
+    if on_update in ACTIONS and column:
+        made.append(Rule(("update",), (column,), f"the key {key} naming it, on update {on_update}"))
+    return made
 
 
 class EngineError(Error):
@@ -79,14 +110,27 @@ def patiently(do: Callable[[], T]) -> T:
         raise Error(Busy(len(WAITS) + 1)) from None
 
 
+class Declared(Node):
+    """A column as the engine has it: its type as written, and whether the engine computes it."""
+
+    name: str
+    type: str
+    computed: bool
+
+
 class Link(Protocol):
-    """One connection to a memory. All failures of the driver come out as `EngineError`."""
+    """One connection to a memory. All failures of the driver come out as `EngineError`. `name` is the engine's, as
+    plans name it. `keeps_keys`: whether the engine checks foreign keys; `ddl_commits`: whether the making of tables
+    ends a transaction; `overriding`: the word without which no id can be put where the engine makes them."""
 
     name: str
     title: str
     version: str
     read_only: bool
     driver: Any
+    keeps_keys: bool
+    ddl_commits: bool
+    overriding: str
 
     def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
         """The rows of a statement of a plan."""
@@ -135,9 +179,28 @@ class Link(Protocol):
 
     def has_table(self, name: str) -> bool: ...
 
-    def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
-        """Of each table and view: whether rows can be written, and for each column its name, its type as declared,
-        and whether the engine computes it."""
+    def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
+        """Of each table and view: whether rows can be written, and its columns."""
+        ...
+
+    def checks(self, table: str) -> list[str] | None:
+        """The checks of a table, where SQLAlchemy does not find all of them."""
+        ...
+
+    def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
+        """Whether the engine makes ids for the only column of a key. `about`: what SQLAlchemy knows of it."""
+        ...
+
+    def own_type(self, kind: str, most: int) -> str:
+        """The type of a column (int, text) of com's own tables; a text in a key has at most so many characters."""
+        ...
+
+    def own_end(self, table: str) -> str:
+        """What stands behind the columns of one of com's own tables."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keeps others from making com's tables meanwhile, where that is not part of a transaction."""
         ...
 
     def rules(self) -> dict[str, tuple[Rule, ...]]:
@@ -175,16 +238,40 @@ class Link(Protocol):
         ...
 
 
-_MODULES = {"sqlite": "sqlite"}
+_MODULES = {
+    "sqlite": "sqlite",
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "duckdb": "duckdb",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+}
+"""The names of engines in URLs, and as plans and modules name them."""
+_DRIVERS = {"postgres": ("psycopg", "postgres"), "duckdb": ("duckdb", "duckdb"), "mysql": ("PyMySQL", "mysql")}
+"""For each engine what has to be installed for it, and the extra of com that does it."""
+
+
+def engine_of(url: URL) -> str:
+    """The engine that a URL names, as plans name it."""
+    known = _MODULES.get(url.get_backend_name())
+    if known is None:
+        engines = ", ".join(sorted(set(_MODULES.values())))
+        cause = f"com knows no engine {url.get_backend_name()}"
+        raise Error(UnknownMemory(url.render_as_string(), cause, f"the engines are {engines}"))
+    return known
 
 
 def open_link(url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> Link:
     """A link to the memory that a URL names. `timeout`: how many seconds to wait for a lock; `seconds`: how long one
     statement may take."""
-    engine = url.get_backend_name()
-    if engine not in _MODULES:
-        known = ", ".join(sorted(_MODULES))
-        raise Error(UnknownMemory(url.render_as_string(), f"com knows no engine {engine}", f"the engines are {known}"))
-    module = importlib.import_module(f"com.runtime.engines.{_MODULES[engine]}")
+    engine = engine_of(url)
+    try:
+        module = importlib.import_module(f"com.runtime.engines.{engine}")
+    except ModuleNotFoundError as error:
+        driver, extra = _DRIVERS.get(engine, ("", ""))
+        if (error.name or "com").startswith("com"):
+            raise
+        cause = f"its driver {driver} is not installed"
+        raise Error(UnknownMemory(url.render_as_string(), cause, f"pip install 'com[{extra}]'")) from None
     link: Link = module.open_link(url, read_only=read_only, timeout=timeout, seconds=seconds)
     return link

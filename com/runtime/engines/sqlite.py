@@ -8,6 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -25,10 +26,12 @@ from com.diagnostics import (
     UnknownMemory,
 )
 from com.plan import Field
-from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
-from com.runtime.engines import WAITS, EngineError, Row, Rule
+from com.runtime.canon import at_scale, float_text, timestamp_text
+from com.runtime.engines import WAITS, Declared, EngineError, Row, Rule, bare, key_rules, trigger_rules
 from com.runtime.engines.sqlite_functions import register
-from com.schema import BOOL, BYTES, DATE, FLOAT, INT, JSON, TEXT, TIMESTAMP, UNKNOWN, Type, decimal
+from com.runtime.engines.types import read_type
+from com.runtime.engines.values import WORDS, checked_float, checked_text, encode_list, encode_rows
+from com.schema import Type
 from com.values import MAX_INT, MIN_INT, read_value
 
 _OPCODES = 200_000
@@ -49,6 +52,9 @@ class SqliteLink:
     name = "sqlite"
     title = "SQLite"
     version = sqlite3.sqlite_version
+    keeps_keys = True
+    ddl_commits = False
+    overriding = ""
 
     def __init__(self, path: str, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.path = path
@@ -190,8 +196,8 @@ class SqliteLink:
     def has_table(self, name: str) -> bool:
         return bool(self.ask("select 1 from sqlite_master where type = 'table' and name = ?", name))
 
-    def engine_types(self) -> dict[str, tuple[bool, list[tuple[str, str, bool]]]]:
-        found: dict[str, tuple[bool, list[tuple[str, str, bool]]]] = {}
+    def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
+        found: dict[str, tuple[bool, list[Declared]]] = {}
         for name, kind in self.run("select name, type from pragma_table_list where schema = 'main'", {}):
             if kind == "shadow":
                 continue
@@ -199,33 +205,24 @@ class SqliteLink:
                 rows = self.ask("select name, type, hidden from pragma_table_xinfo(?) order by cid", name)
             except EngineError:  # a view over what is gone
                 continue
-            columns = [(column, type_ or "", hidden in (2, 3)) for column, type_, hidden in rows if hidden != 1]
+            columns = [Declared(column, type_ or "", hidden in (2, 3)) for column, type_, hidden in rows if hidden != 1]
             found[name] = (kind == "table", columns)
         return found
 
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         found: dict[str, list[Rule]] = {}
         for name, table, sql in self.run("select name, tbl_name, sql from sqlite_master where type = 'trigger'", {}):
-            body = _bare(sql).partition("begin")[2]
-            if "raise(ignore" in "".join(body.split()):
-                found.setdefault(table.lower(), []).append(
-                    Rule(_WRITES, (), f"the trigger {name}, which skips rows", True)
-                )
-            elif re.search(r"\b(insert|update|delete|replace)\b(?!\s*\()", body):
-                found.setdefault(table.lower(), []).append(Rule(_WRITES, (), f"the trigger {name}, which writes rows"))
+            for rule in trigger_rules(name, bare(sql).partition("begin")[2]):
+                found.setdefault(table.lower(), []).append(rule)
         for table, sql in self.run("select name, sql from sqlite_master where type = 'table' and sql is not null", {}):
-            clause = re.search(r"\bon\s+conflict\s+(replace|ignore)\b", _bare(sql))
+            clause = re.search(r"\bon\s+conflict\s+(replace|ignore)\b", bare(sql))
             if clause:
                 rule = Rule(("insert", "update"), (), f"a constraint with on conflict {clause[1]}", True)
                 found.setdefault(table.lower(), []).append(rule)
             keys = 'select "table", "from", "to", on_delete, on_update from pragma_foreign_key_list(?)'
-            for target, own, column, on_delete, on_update in self.ask(keys, table):
-                if on_delete in _ACTIONS:
-                    cause = f"the key {table}.{own} naming it, on delete {on_delete.lower()}"
-                    found.setdefault(target.lower(), []).append(Rule(("delete",), (), cause))
-                if on_update in _ACTIONS and column:
-                    cause = f"the key {table}.{own} naming it, on update {on_update.lower()}"
-                    found.setdefault(target.lower(), []).append(Rule(("update",), (column,), cause))
+            for target, own, column, *actions in self.ask(keys, table):
+                for rule in key_rules(f"{table}.{own}", column, *[a.lower() for a in actions]):
+                    found.setdefault(target.lower(), []).append(rule)
         return {table: tuple(rules) for table, rules in found.items()}
 
     def sequence(self, table: str) -> int:
@@ -250,24 +247,31 @@ class SqliteLink:
     def read_type(self, text: str) -> Type:
         return read_type(text)
 
+    def checks(self, table: str) -> list[str] | None:
+        return None
+
+    def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
+        return column.type.lower() == "integer"
+
+    def own_type(self, kind: str, most: int) -> str:
+        return "integer" if kind == "int" else "text"
+
+    def own_end(self, table: str) -> str:
+        return " without rowid" if table in ("com_change", "com_step") else ""
+
+    def alone(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     # ------------------------------------------------------------ values
 
     def encode(self, value: Any, type_: Type) -> Any:
         return encode(value, type_)
 
     def encode_list(self, values: Sequence[Any], type_: Type) -> str:
-        return "[" + ",".join([_JSON[type_.kind](v) if v is not None else "null" for v in values]) + "]"
+        return encode_list(values, type_, _JSON)
 
     def encode_rows(self, rows: Sequence[Row], fields: Sequence[Field]) -> str:
-        if all(f.type.kind in _NATIVE for f in fields):
-            text = to_json(rows)
-            if "\\u0000" not in text:
-                return text
-        makers = [_JSON[f.type.kind] for f in fields]
-        lines = [
-            ",".join([m(v) if v is not None else "null" for m, v in zip(makers, row, strict=True)]) for row in rows
-        ]
-        return "[" + ",".join([f"[{line}]" for line in lines]) + "]"
+        return encode_rows(rows, fields, _JSON)
 
     def decoder(self, field: Field) -> Callable[[Any], Any]:
         return decoder(field)
@@ -336,22 +340,11 @@ _KINDS = (
 )
 
 
-_WRITES = ("insert", "update", "delete")
-_ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
-
-
-def _bare(sql: str) -> str:
-    """A statement in small letters, without what is quoted or commented out."""
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", " _ ", sql, flags=re.DOTALL).lower()
-
-
 def _escaped(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 # ---------------------------------------------------------------- values to the driver
-
-_NATIVE = frozenset({"int", "text"})
 
 
 def encode(value: Any, type_: Type) -> Any:
@@ -364,11 +357,11 @@ def encode(value: Any, type_: Type) -> Any:
                 raise EngineError("overflow", "", message=Overflow(f"{value} is no int of 64 bits"))
             return int(value)
         case "text":
-            return _text(value)
+            return checked_text(value)
         case "decimal":
             return _number(value)
         case "float":
-            return _finite(float(value))
+            return checked_float(value)
         case "bool":
             return int(value)
         case "timestamp":
@@ -376,15 +369,9 @@ def encode(value: Any, type_: Type) -> Any:
         case "date":
             return str(value)
         case "json":
-            return _text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+            return checked_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
         case _:
             return value
-
-
-def _text(value: str) -> str:
-    if "\0" in value:
-        raise EngineError("function", "", message=CannotHold("a text with NUL", "NUL ends a text", "remove it"))
-    return value
 
 
 def _number(value: Decimal | int) -> int | float:
@@ -397,35 +384,12 @@ def _number(value: Decimal | int) -> int | float:
     return float(value)
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        message = CannotHold(str(value), "it is no number", "leave it out, or use null")
-        raise EngineError("function", "", message=message)
-    return value
-
-
 def _json_decimal(value: Decimal) -> str:
     _number(value)
     return format(value, "f")
 
 
-def _json_text(value: str) -> str:
-    return to_json(_text(value))
-
-
-_JSON: dict[str, Callable[[Any], str]] = {
-    "int": str,
-    "text": _json_text,
-    "decimal": _json_decimal,
-    "float": lambda v: repr(_finite(float(v))),
-    "bool": lambda v: "1" if v else "0",
-    "date": lambda v: f'"{v}"',
-    "timestamp": lambda v: f'"{timestamp_text(v)}"',
-    "bytes": lambda v: f'"{v.hex()}"',
-    "json": lambda v: to_json(json.dumps(v, ensure_ascii=False, separators=(",", ":"))),
-    "null": lambda v: "null",
-    "unknown": lambda v: to_json(v),
-}
+_JSON = {**WORDS, "decimal": _json_decimal, "float": lambda v: repr(checked_float(v))}
 
 # ---------------------------------------------------------------- values from the driver
 
@@ -520,40 +484,3 @@ def decoder(field: Field) -> Callable[[Any], Any]:
         "bytes": read_bytes,
     }
     return readers.get(type_.kind, lambda v: v)
-
-
-# ---------------------------------------------------------------- types as declared
-
-_TYPE = re.compile(r"\s*([^()]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)\s*(.*?))?\s*\Z", re.DOTALL)
-_TEXT = {"text", "clob", "string", "varchar", "char", "character", "nchar", "nvarchar", "uuid", "citext", "enum", "xml"}
-_TEXT |= {"character varying", "varying character", "native character", "tinytext", "mediumtext", "longtext", "bpchar"}
-_NAMED = {
-    **dict.fromkeys(_TEXT, TEXT),
-    **dict.fromkeys(("real", "float", "double", "double precision", "float4", "float8"), FLOAT),
-    **dict.fromkeys(("bool", "boolean"), BOOL),
-    **dict.fromkeys(("datetime", "timestamp", "datetime2", "timestamp without time zone"), TIMESTAMP),
-    **dict.fromkeys(("blob", "bytea", "binary", "varbinary", "tinyblob", "mediumblob", "longblob", "bytes"), BYTES),
-    **dict.fromkeys(("json", "jsonb", "json text"), JSON),
-    **dict.fromkeys(("int unsigned", "integer unsigned", "unsigned big int", "serial", "bigserial", "bit"), INT),
-    "date": DATE,
-}
-_INTS = re.compile(r"(tiny|small|medium|big)?int(eger)?[248]?( unsigned| signed| unsigned zerofill)?\Z")
-_DECIMALS = {"decimal", "numeric", "dec", "number", "fixed"}
-
-
-def read_type(text: str) -> Type:
-    """The com type of a declared type; `unknown` if com has none for it (none declared, time, geometry, …)."""
-    match = _TYPE.match(text.lower())
-    if match is None:
-        return UNKNOWN
-    name, first, second, rest = " ".join(match[1].split()), match[2], match[3], match[4]
-    if rest:
-        name = f"{name} {' '.join(rest.split())}"
-    if name in _DECIMALS:
-        if first is None:
-            return FLOAT  # any number: what SQLite keeps then
-        precision, scale = int(first), int(second or 0)
-        return decimal(max(precision, 1), scale) if 0 <= scale <= precision else FLOAT
-    if _INTS.match(name):
-        return INT
-    return _NAMED.get(name, UNKNOWN)

@@ -1,0 +1,485 @@
+"""MariaDB: bools that are ints, JSON that is text, no filter and no full join, and texts that become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from com import plan
+from com.compiler import ir
+from com.compiler.engines import Aggregation, Engine, Render, Tree, Writer
+from com.compiler.engines import typed as t
+from com.schema import Column, Type
+
+_NAMES = {
+    "int": "SIGNED",
+    "float": "DOUBLE",
+    "text": "CHAR",
+    "bool": "SIGNED",
+    "date": "DATE",
+    "timestamp": "DATETIME(6)",
+    "json": "CHAR",
+    "bytes": "BINARY",
+}
+"""What is cast to; columns have other names."""
+_COLLATION = "utf8mb4_nopad_bin"
+_COLLATED = f"CHARACTER SET utf8mb4 COLLATE {_COLLATION}"
+
+
+def _named(type_: Type) -> str:
+    if type_.kind == "decimal":
+        return f"DECIMAL({type_.precision}, {min(type_.scale, 30)})"
+    return _NAMES.get(type_.kind, "CHAR")
+
+
+def _bare(w: Writer, type_: Type, tree: Tree) -> Tree:
+    return tree
+
+
+def _bound(w: Writer, type_: Type, tree: Tree) -> Tree:
+    """The driver writes ints, texts and bytes so that they are what they are."""
+    return w.cast(tree, _named(type_)) if type_.kind in ("decimal", "float", "date", "timestamp") else tree
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _divide(w: Writer, e: ir.Apply) -> Tree:
+    left, right = w.expr(e.args[0]), w.expr(e.args[1])
+    if e.type.kind == "decimal":  # a quotient has four digits more than what is divided
+        left = w.cast(left, f"DECIMAL(60, {min(e.type.scale - 4, 26)})")
+        return w.call("round", w.binary("/", left, right), w.number(e.type.scale))  # inside it has more digits
+    return w.binary("/", w.cast(left, "DOUBLE"), right)
+
+
+def _shown(w: Writer, number: Tree, to: str) -> Tree:
+    """The decimal that a double shows."""
+    return w.cast(w.cast(number, "CHAR"), to)
+
+
+def _round(w: Writer, e: ir.Apply) -> Tree:
+    number, digits = w.expr(e.args[0]), [w.expr(a) for a in e.args[1:]]
+    if e.args[0].type.kind != "float":
+        return w.call("round", number, *digits)
+    exact = w.cast(w.call("round", _shown(w, number, "DECIMAL(65, 30)"), *digits), "DOUBLE")
+    return w.case([(w.binary("<", w.call("abs", number), w.number(10**16)), exact)], number)
+
+
+def _extreme(name: str) -> Render:
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        if len(e.args) == 1:
+            return w.expr(e.args[0])
+        sides = [w.expr(a) for a in e.args]
+        if not any(a.nullable for a in e.args):
+            return w.call(name, *sides)
+        return w.call(name, *[w.call("coalesce", *sides[i:], *sides[:i]) for i in range(len(sides))])
+
+    return render
+
+
+def _is_distinct(w: Writer, e: ir.Apply) -> Tree:
+    return w.binary("=", w.binary("<=>", w.expr(e.args[0]), w.expr(e.args[1])), w.number(0))
+
+
+# ---------------------------------------------------------------- text
+
+
+def _upper(w: Writer, e: ir.Apply) -> Tree:
+    return w.call("upper", w.call("replace", w.expr(e.args[0]), w.text("ß"), w.text("SS")))
+
+
+def _lower(w: Writer, tree: Tree) -> Tree:
+    return w.call("lower", tree)
+
+
+def _end(name: str) -> Render:
+    """`left` and `right`, where a count below zero leaves out so many letters of the other end."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        text, count, given = w.expr(e.args[0]), w.expr(e.args[1]), t.constant(e.args[1])
+        native = w.call(name, text, count)
+        if isinstance(given, int) and given >= 0:
+            return native
+        if name == "left":
+            rest = w.call("left", text, w.binary("+", w.call("char_length", text), count))
+        else:
+            rest = w.call("substr", text, w.binary("-", w.number(1), count))
+        return w.case([(w.binary(">=", count, w.number(0)), native)], rest)
+
+    return render
+
+
+def _trim(form: str) -> Render:
+    """`form`: where letters are cut, {} for the letters."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        text = w.expr(e.args[0])
+        letters = w.expr(e.args[1]) if len(e.args) > 1 else w.text(" ")
+        if t.constant(e.args[-1]) == "":
+            return text
+        one = w.binary("||", w.binary("||", w.text("[\\Q"), letters), w.text("\\E]+"))
+        made = None
+        for part in form.split("{}"):
+            made = w.text(part) if made is None else w.binary("||", w.binary("||", made, one), w.text(part))
+        return w.call("regexp_replace", text, made, w.text(""))
+
+    return render
+
+
+def _starts_with(w: Writer, e: ir.Apply) -> Tree:
+    text, start = w.expr(e.args[0]), w.expr(e.args[1])
+    return w.binary("=", w.call("left", text, w.call("char_length", start)), start)
+
+
+# ---------------------------------------------------------------- time
+
+_KEPT = {
+    "year": "%Y-01-01",
+    "month": "%Y-%m-01",
+    "day": "%Y-%m-%d",
+    "hour": "%Y-%m-%d %H:00:00",
+    "minute": "%Y-%m-%d %H:%i:00",
+    "second": "%Y-%m-%d %H:%i:%s",
+}
+
+
+def _moved(w: Writer, time: Tree, count: Tree, unit: str) -> Tree:
+    return w.call("date_add", time, w.words("INTERVAL ", count, f" {unit}"))
+
+
+def _truncated(w: Writer, unit: str, time: Tree, to: str) -> Tree:
+    if unit == "week":
+        weekday = w.binary("-", w.number(0), w.call("weekday", time))
+        return w.cast(_moved(w, w.cast(time, "DATE"), weekday, "DAY"), to)
+    if unit == "quarter":
+        year = w.cast(w.call("date_format", time, w.text(_KEPT["year"])), "DATE")
+        return w.cast(_moved(w, year, w.binary("-", w.call("quarter", time), w.number(1)), "QUARTER"), to)
+    return w.cast(w.call("date_format", time, w.text(_KEPT[unit])), to)
+
+
+def _trunc(w: Writer, e: ir.Apply) -> Tree:
+    unit, time = str(t.constant(e.args[0])), e.args[1]
+    if time.type.kind == "date" and unit in ("day", "hour", "minute", "second"):
+        return w.expr(time)
+    return _truncated(w, unit, w.expr(time), _named(e.type))
+
+
+def _diff(w: Writer, e: ir.Apply) -> Tree:
+    unit = str(t.constant(e.args[0]))
+    start, end = w.expr(e.args[1]), w.expr(e.args[2])
+    if unit in ("year", "quarter", "month"):
+        return t.months_between(w, unit, start, end, lambda name, time: w.call(name, time))
+    if unit in ("hour", "minute", "second"):
+        ends = [_truncated(w, unit, x, "DATETIME(6)") for x in (start, end)]
+        return w.call("timestampdiff", w.words(unit.upper()), *ends)
+    days = w.call("datediff", *[_truncated(w, unit, x, "DATE") for x in (end, start)])
+    return w.binary("//", days, w.number(7)) if unit == "week" else days
+
+
+def _add_period(w: Writer, e: ir.Apply) -> Tree:
+    period = t.constant(e.args[1])
+    assert isinstance(period, plan.Period)
+    made = w.cast(w.expr(e.args[0]), _named(e.type))
+    for count, unit in ((period.months, "MONTH"), (period.days, "DAY"), (period.microseconds, "MICROSECOND")):
+        if count:
+            made = _moved(w, made, w.number(count), unit)
+    return w.cast(made, _named(e.type))
+
+
+def _add_days(w: Writer, e: ir.Apply) -> Tree:
+    return w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type))
+
+
+_LETTERS = {"Y": "%Y", "m": "%m", "d": "%d", "H": "%H", "M": "%i", "S": "%s", "%": "%%"}
+
+
+def _quoted(letter: str) -> str:
+    return "%%" if letter == "%" else letter
+
+
+def _timestamp_text(w: Writer, tree: Tree) -> Tree:
+    seconds = w.call("date_format", tree, w.text("%Y-%m-%d %H:%i:%s"))
+    return w.binary("||", seconds, t.fraction(w, w.call("date_format", tree, w.text(".%f"))))
+
+
+def _json_get(w: Writer, e: ir.Apply) -> Tree:
+    path = t.constant(e.args[1])
+    if not isinstance(path, str) or '"' in path or "\\" in path:
+        w.unsupported("json_get with a computed path", "write the path as a text")
+        return w.null()
+    steps = [f"[{p}]" if p.isdecimal() else f'."{p}"' for p in path.split(".")]
+    found = w.call("json_extract", w.expr(e.args[0]), w.text("$" + "".join(steps)))
+    kind = w.call("json_type", found)
+    whens = [
+        (w.binary("=", kind, w.text("NULL")), w.null()),
+        (w.binary("=", kind, w.text("STRING")), w.collated(w.call("json_unquote", found), _COLLATION)),
+    ]
+    return w.case(whens, w.collated(w.call("json_compact", found), _COLLATION))
+
+
+# ---------------------------------------------------------------- conversions
+
+
+def _matches(w: Writer, text: Tree, form: Tree) -> Tree:
+    whole = w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
+    return w.binary("=", w.call("regexp_instr", text, whole), w.number(1))
+
+
+def _read(w: Writer, tree: Tree, target: Type) -> Tree:
+    if target.kind == "bytes":
+        return w.call("unhex", tree)
+    if target.kind == "json":
+        valid = w.binary("=", w.call("json_valid", tree), w.number(1))
+        return w.case([(valid, tree)], w.call("json_extract", tree, w.text("$")))
+    made = t.strict(w, tree, target, lambda text, form: _matches(w, text, form))
+    if target.kind == "bool":
+        said = w.call("lower", w.call("trim", made))
+        whens = [(w.binary("=", said, w.text(word)), w.number(n)) for n, word in enumerate(("false", "true"))]
+        return w.case(whens, w.cast(made, "SIGNED"))
+    made = w.cast(w.call("trim", made), "DATETIME(6)" if target.kind == "date" else _named(target))
+    return w.cast(made, "DATE") if target.kind == "date" else made
+
+
+def _float_text(w: Writer, tree: Tree) -> Tree:
+    """Fifteen digits."""
+    size = w.call("floor", w.call("log10", w.call("abs", tree)))
+    whole = w.call("round", tree, w.cast(w.binary("-", w.number(14), size), "SIGNED"))
+    zero = w.binary("=", tree, w.number(0))
+    return w.case([(zero, w.text("0"))], w.cast(whole, "CHAR"))
+
+
+def _cast(w: Writer, e: ir.Cast) -> Tree:
+    source, target = e.operand.type, e.type
+    tree = w.expr(e.operand)
+    match source.kind, target.kind:
+        case ("float", "decimal"):
+            return _shown(w, tree, _named(target))
+        case ("float", "int"):
+            return w.cast(_shown(w, tree, "DECIMAL(40, 0)"), "SIGNED")
+        case ("int" | "float" | "decimal", "bool"):
+            return w.binary("<>", tree, w.number(0))
+        case ("bool", "int"):
+            return tree
+        case ("bool", "text"):
+            return w.case([(tree, w.text("true")), (w.is_null(tree, True), w.text("false"))], None)
+        case ("decimal", "text"):
+            return w.cast(w.cast(tree, _named(source)), "CHAR")
+        case ("float", "text"):
+            return _float_text(w, tree)
+        case ("timestamp", "text"):
+            return _timestamp_text(w, tree)
+        case ("bytes", "text"):
+            return _hex(w, tree)
+        case ("text", kind) if kind != "text":
+            return _read(w, tree, target)
+        case (a, b) if a == b and a != "decimal":
+            return tree
+        case _:
+            return w.cast(tree, _named(target))
+
+
+def _hex(w: Writer, tree: Tree) -> Tree:
+    return w.call("lower", w.call("hex", tree))
+
+
+# ---------------------------------------------------------------- aggregates
+
+
+def _avg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    distinct = t.is_distinct_call(e)
+    total, count = (w.aggregated(e, name, args, distinct) for name in ("sum", "count"))
+    if e.type.kind == "decimal":
+        total = w.cast(total, f"DECIMAL(60, {min(e.type.scale - 4, 26)})")
+        return w.call("round", w.binary("/", total, count), w.number(e.type.scale))
+    return w.binary("/", w.cast(total, "DOUBLE"), count)
+
+
+def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    separator = t.constant(e.args[1])
+    if t.no_window(w, e, "string_agg"):
+        return w.null()
+    assert isinstance(e, ir.Aggregate)
+    if not isinstance(separator, str):
+        w.unsupported("string_agg with a computed separator", "write the separator as a text")
+        return w.null()
+    text = args[0] if e.where is None else w.case([(w.expr(e.where), args[0])], None)
+    made = w.words(w.ordered(text, t.order_of(e)), " SEPARATOR ", w.text(separator))
+    return w.aggregated(e.with_(where=None), "group_concat", [made], e.distinct)
+
+
+def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    return w.aggregated(e, "stddev_samp", [w.cast(args[0], "DOUBLE")], t.is_distinct_call(e))
+
+
+def _neighbour(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    """`lag` and `lead`, which have no value for a row that is not there."""
+    found = w.aggregated(e, e.name, args[:2])
+    if len(args) < 3:
+        return found
+    there = w.aggregated(e, e.name, [w.number(1), args[1]])
+    return w.case([(w.is_null(there), args[2])], found)
+
+
+# ---------------------------------------------------------------- bound lists and relations
+
+_READ = {"int": "BIGINT", "bool": "BIGINT", "float": "DOUBLE", "date": "DATE", "timestamp": "DATETIME(6)"}
+
+
+def _read_as(type_: Type) -> str:
+    if type_.kind == "decimal":
+        return _named(type_)
+    return _READ.get(type_.kind, f"LONGTEXT {_COLLATED}")
+
+
+def _rows(w: Writer, rows: plan.Rows, numbered: str | None, apart: bool) -> Tree:
+    names = [f"c{i}" for i in range(len(rows.fields))]
+    read = [
+        f"{n} {_read_as(f.type)} PATH '$[{i}]' ERROR ON ERROR"
+        for i, (n, f) in enumerate(zip(names, rows.fields, strict=True))
+    ]
+    columns = [(_given(w, f.type, w.column("com_j", n)), f.name) for n, f in zip(names, rows.fields, strict=True)]
+    if numbered is not None or not columns:
+        columns.append((w.column("com_j", "n"), numbered or "com_n"))
+    # with a limit it becomes a table of its own, which gets an index for a join
+    return w.picked(columns, _table(w, rows, read), w.number(2**63 - 1) if apart else None)
+
+
+def _table(w: Writer, bound: plan.Binding, read: list[str]) -> Tree:
+    shape = w.words(w.text("$[*]"), f" COLUMNS ({', '.join(['n FOR ORDINALITY', *read])})")
+    return w.calling("json_table", [w.bind(bound), shape], "com_j")
+
+
+def _values(w: Writer, many: plan.Many, target: Type) -> Tree:
+    read = [f"c0 {_read_as(many.type)} PATH '$' ERROR ON ERROR"]
+    return w.picked([(_given(w, many.type, w.column("com_j", "c0")), "value")], _table(w, many, read))
+
+
+def _given(w: Writer, type_: Type, tree: Tree) -> Tree:
+    return w.call("unhex", tree) if type_.kind == "bytes" else tree
+
+
+def _part_of(w: Writer, type_: Type, tree: Tree) -> Tree:
+    if type_.kind in ("bytes", "text", "null", "unknown"):
+        return _given(w, type_, tree)
+    return w.cast(tree, _named(type_))
+
+
+# ---------------------------------------------------------------- images of rows
+
+
+def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
+    match type_.kind:
+        case "bytes":
+            return _hex(w, tree)
+        case "int" | "decimal" | "text" | "bool":
+            return tree
+        case "json":  # else it would stand in the image as JSON
+            return w.collated(w.call("concat", tree, w.text("")), _COLLATION)
+        case _:
+            return w.cast(tree, "CHAR")
+
+
+def _objects(w: Writer, columns: Sequence[tuple[str, Tree]]) -> Tree:
+    return w.call("json_object", *[x for name, tree in columns for x in (w.text(name), tree)])
+
+
+def _arrays(w: Writer, trees: Sequence[Tree]) -> Tree:
+    return w.call("json_array", *trees)
+
+
+def _extract(w: Writer, tree: Tree, index: int) -> Tree:
+    return w.call("json_value", tree, w.text(f"$[{index}]"))
+
+
+_STORED = {
+    "int": "BIGINT",
+    "float": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "DATETIME(6)",
+    "json": "JSON",
+}
+
+
+def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+    match column.type.kind:
+        case "text":
+            return f"{'VARCHAR(700)' if keyed else 'LONGTEXT'} {_COLLATED}"
+        case "bytes":
+            return "VARBINARY(700)" if keyed else "LONGBLOB"
+        case "decimal":
+            return f"DECIMAL({column.type.precision},{column.type.scale})"
+        case kind:
+            made = _STORED.get(kind, column.engine_type or "LONGTEXT")
+            return f"{made} AUTO_INCREMENT" if column.generated else made
+
+
+FUNCTIONS: dict[str, Render] = {
+    "/": _divide,
+    "round": t.own_type(_round),
+    "floor": t.own_type(t.called("floor")),
+    "ceil": t.own_type(t.called("ceil")),
+    "sqrt": t.in_doubles("sqrt", "DOUBLE", least="0"),
+    "ln": t.in_doubles("ln", "DOUBLE", least="0", above=True),
+    "exp": t.in_doubles("exp", "DOUBLE"),
+    "power": t.power("DOUBLE"),
+    "least": _extreme("least"),
+    "greatest": _extreme("greatest"),
+    "is_distinct": _is_distinct,
+    "upper": _upper,
+    "length": t.called("char_length"),
+    "substr": t.substr("substr"),
+    "left": _end("left"),
+    "right": _end("right"),
+    "trim": _trim("^{}|{}\\z"),
+    "ltrim": _trim("^{}"),
+    "rtrim": _trim("{}\\z"),
+    "position": t.called("locate"),
+    "starts_with": _starts_with,
+    "like": t.like(None, _bare),
+    "ilike": t.like(_lower, _bare),
+    "weekday": lambda w, e: w.binary("+", w.call("weekday", w.expr(e.args[0])), w.number(1)),
+    "week": lambda w, e: w.call("week", w.expr(e.args[0]), w.number(3)),
+    "date_trunc": _trunc,
+    "date_diff": _diff,
+    "add_period": _add_period,
+    "add_days": _add_days,
+    "format_date": t.format_date("date_format", _LETTERS, _quoted),
+    "json_get": _json_get,
+}
+
+ENGINE = Engine(
+    "mysql",
+    "MariaDB",
+    "mysql",
+    FUNCTIONS,
+    {
+        "sum": t.sums(_named),
+        "avg": _avg,
+        "string_agg": _string_agg,
+        "stddev": _stddev,
+        "lag": _neighbour,
+        "lead": _neighbour,
+    },
+    _cast,
+    lambda w, e, tree: tree,
+    _rows,
+    _values,
+    _image,
+    _part_of,
+    _objects,
+    _arrays,
+    _extract,
+    _stored,
+    2**63 - 1,
+    38,
+    lambda w, tree: tree,
+    bound=_bound,
+    literal=t.literals(_named),
+    divided=lambda w, left, right: w.binary("//", left, right),
+    row_id="",
+    typed=True,
+    returns=frozenset({"insert", "delete"}),
+    upserts=False,
+    filters=False,
+    counts=False,
+)

@@ -1,0 +1,392 @@
+"""PostgreSQL: narrow ints, numerics of any size, texts ordered by locale unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from com import plan
+from com.compiler import ir
+from com.compiler.engines import Aggregation, Engine, Render, Tree, Writer
+from com.compiler.engines import typed as t
+from com.schema import INT, Column, Type
+
+_NAMES = {
+    "int": "BIGINT",
+    "float": "DOUBLE PRECISION",
+    "decimal": "NUMERIC",
+    "text": "TEXT",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "json": "JSONB",
+    "bytes": "BYTEA",
+}
+_DOUBLE = _NAMES["float"]
+
+
+def _named(type_: Type) -> str:
+    return _NAMES.get(type_.kind, "TEXT")
+
+
+def _collate(w: Writer, type_: Type, tree: Tree) -> Tree:
+    return w.collated(tree, '"C"') if type_.kind == "text" else tree
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _numeric(w: Writer, e: ir.Expr) -> Tree:
+    """A number as a numeric; of a float just the digits that it shows."""
+    tree = w.expr(e)
+    return w.cast(w.cast(tree, "TEXT") if e.type.kind == "float" else tree, "NUMERIC")
+
+
+def _wide(w: Writer, tree: Tree, scale: int) -> Tree:
+    """With so many digits after the point that a quotient is not rounded twice."""
+    return w.cast(tree, f"NUMERIC(200, {scale})")
+
+
+def _divide(w: Writer, e: ir.Apply) -> Tree:
+    left, right = e.args
+    if e.type.kind == "decimal":
+        digits = e.type.scale + max(right.type.precision, 19) + 1
+        quotient = w.binary("/", _wide(w, w.expr(left), digits), t.unless_zero(w, w.expr(right)))
+        return w.call("round", quotient, w.number(e.type.scale))
+    return w.binary("/", w.cast(w.expr(left), _DOUBLE), t.unless_zero(w, w.cast(w.expr(right), _DOUBLE)))
+
+
+def _remainder(w: Writer, e: ir.Apply) -> Tree:
+    if e.type.kind == "float":
+        return w.cast(w.binary("%", _numeric(w, e.args[0]), t.unless_zero(w, _numeric(w, e.args[1]))), _DOUBLE)
+    left, right = w.expr(e.args[0]), w.expr(e.args[1])
+    if e.type.kind == "int":
+        left = w.cast(left, "BIGINT")
+    return w.binary("%", left, t.unless_zero(w, right))
+
+
+def _round(w: Writer, e: ir.Apply) -> Tree:
+    digits = [w.cast(w.expr(a), "INTEGER") if t.constant(a) is None else w.expr(a) for a in e.args[1:]]
+    made = w.call("round", _numeric(w, e.args[0]), *digits)
+    return made if e.type.kind == "decimal" else w.cast(made, _named(e.type))
+
+
+def _exp(w: Writer, e: ir.Apply) -> Tree:
+    x = w.cast(w.expr(e.args[0]), _DOUBLE)  # too small a result is an error
+    return w.case([(w.binary("<", x, w.number(-745)), w.number(0))], w.call("exp", x))
+
+
+def _operand(w: Writer, type_: Type, tree: Tree) -> Tree:
+    return w.cast(tree, "BIGINT") if type_ == INT else tree
+
+
+# ---------------------------------------------------------------- text
+
+
+def _cased(name: str) -> Render:
+    return lambda w, e: w.collated(w.call(name, w.collated(w.expr(e.args[0]), '"und-x-icu"')), '"C"')
+
+
+def _lower(w: Writer, tree: Tree) -> Tree:
+    return w.collated(w.call("lower", w.collated(tree, '"und-x-icu"')), '"C"')
+
+
+def _with_ints(name: str) -> Render:
+    """A function whose counts are narrow ints."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        counts = [w.expr(a) if t.constant(a) is not None else w.cast(w.expr(a), "INTEGER") for a in e.args[1:]]
+        return w.call(name, w.expr(e.args[0]), *counts)
+
+    return render
+
+
+def _searched(name: str, *places: int) -> Render:
+    """A function that looks for a text in another, which needs a collation."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        args = [w.expr(e.args[i]) for i in places]
+        return w.call(name, w.collated(args[0], '"C"'), *args[1:])
+
+    return render
+
+
+# ---------------------------------------------------------------- time
+
+
+def _field(name: str) -> Render:
+    return lambda w, e: _part(w, name, w.expr(e.args[0]))
+
+
+def _part(w: Writer, name: str, time: Tree) -> Tree:
+    part = w.call("date_part", w.text(name), w.cast(time, "TIMESTAMP"))
+    return w.cast(w.call("floor", part) if name == "second" else part, "BIGINT")
+
+
+def _truncated(w: Writer, unit: str, time: Tree, to: str) -> Tree:
+    return w.cast(w.call("date_trunc", w.text(unit), w.cast(time, "TIMESTAMP")), to)
+
+
+def _trunc(w: Writer, e: ir.Apply) -> Tree:
+    return _truncated(w, str(t.constant(e.args[0])), w.expr(e.args[1]), _named(e.type))
+
+
+_SECONDS = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _diff(w: Writer, e: ir.Apply) -> Tree:
+    unit = str(t.constant(e.args[0]))
+    start, end = w.expr(e.args[1]), w.expr(e.args[2])
+    if unit in ("year", "quarter", "month"):
+        return t.months_between(w, unit, start, end, lambda name, time: _part(w, name, time))
+    if unit in _SECONDS:
+        between = w.binary("-", _truncated(w, unit, end, "TIMESTAMP"), _truncated(w, unit, start, "TIMESTAMP"))
+        seconds = w.cast(w.call("date_part", w.text("epoch"), between), "BIGINT")
+        return w.binary("/", seconds, w.number(_SECONDS[unit]))
+    ends = [_truncated(w, unit, time, "DATE") for time in (end, start)]
+    days = w.cast(w.binary("-", *ends), "BIGINT")
+    return w.binary("/", days, w.number(7)) if unit == "week" else days
+
+
+def _add_period(w: Writer, e: ir.Apply) -> Tree:
+    period = t.constant(e.args[1])
+    assert isinstance(period, plan.Period)
+    shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
+    return w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+
+
+def _add_days(w: Writer, e: ir.Apply) -> Tree:
+    time, days = w.expr(e.args[0]), w.expr(e.args[1])
+    if e.type.kind == "date":
+        return w.binary("+", time, w.cast(days, "INTEGER"))
+    return w.binary("+", time, w.binary("*", w.cast(days, _DOUBLE), w.cast(w.text("1 day"), "INTERVAL")))
+
+
+_LETTERS = {"Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS", "%": '"%"'}
+
+
+def _quoted(letter: str) -> str:
+    return '"\\' + letter + '"' if letter in '"\\' else f'"{letter}"'
+
+
+def _format(w: Writer, e: ir.Apply) -> Tree:
+    return t.format_date("to_char", _LETTERS, _quoted)(w, e)
+
+
+def _timestamp_text(w: Writer, tree: Tree) -> Tree:
+    seconds = w.call("to_char", tree, w.text("YYYY-MM-DD HH24:MI:SS"))
+    rest = w.call("to_char", tree, w.text(".US"))
+    return w.binary("||", seconds, t.fraction(w, rest))
+
+
+def _json_get(w: Writer, e: ir.Apply) -> Tree:
+    path = w.call("string_to_array", w.expr(e.args[1]), w.text("."))
+    return w.call("jsonb_extract_path_text", w.expr(e.args[0]), w.words("VARIADIC ", path))
+
+
+# ---------------------------------------------------------------- conversions
+
+
+def _read(w: Writer, text: Tree, target: Type) -> Tree:
+    if target.kind == "bytes":
+        return w.call("decode", text, w.text("hex"))
+    made = w.cast(t.strict(w, text, target, lambda x, form: w.call("regexp_like", x, _whole(w, form))), _named(target))
+    return w.call("round", made, w.number(target.scale)) if target.kind == "decimal" else made
+
+
+def _whole(w: Writer, form: Tree) -> Tree:
+    return w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
+
+
+def _cast(w: Writer, e: ir.Cast) -> Tree:
+    source, target = e.operand.type, e.type
+    tree = w.expr(e.operand)
+    match source.kind, target.kind:
+        case ("null", _):
+            return w.cast(tree, _named(target))
+        case ("decimal" | "float", "decimal") if source.kind == "float" or target.scale < source.scale:
+            return w.call("round", _numeric(w, e.operand), w.number(target.scale))
+        case ("decimal" | "float", "int"):
+            return w.cast(w.call("round", _numeric(w, e.operand)), "BIGINT")
+        case ("int" | "float" | "decimal", "bool"):
+            return w.binary("<>", tree, w.number(0))
+        case ("bool", "int"):
+            return w.cast(w.cast(tree, "INTEGER"), "BIGINT")
+        case ("decimal", "text"):
+            return w.cast(w.call("round", tree, w.number(source.scale)), "TEXT")
+        case ("float", "text"):
+            digits = w.cast(w.cast(tree, "NUMERIC"), _DOUBLE)  # a numeric takes 15
+            return t.short_exponent(w, w.cast(digits, "TEXT"))
+        case ("timestamp", "text"):
+            return _timestamp_text(w, tree)
+        case ("bytes", "text"):
+            return w.call("encode", tree, w.text("hex"))
+        case ("text", kind) if kind != "text":
+            return _read(w, tree, target)
+        case (a, b) if a == b:
+            return tree
+        case _:
+            return w.cast(tree, _named(target))
+
+
+# ---------------------------------------------------------------- aggregates
+
+
+def _avg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    distinct = t.is_distinct_call(e)
+    kind = e.args[0].type.kind
+    if kind == "decimal":
+        args = [_wide(w, args[0], e.type.scale + 20)]
+        return w.call("round", w.aggregated(e, "avg", args, distinct), w.number(e.type.scale))
+    total, count = (w.aggregated(e, name, args, distinct) for name in ("sum", "count"))
+    return w.binary("/", w.cast(total, _DOUBLE), t.unless_zero(w, count))
+
+
+def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    if t.no_window(w, e, "string_agg"):
+        return w.null()
+    assert isinstance(e, ir.Aggregate)
+    if e.distinct and any(k.expr != e.args[0] for k in e.order):
+        w.unsupported("string_agg(distinct …) in another order", "select distinct in a step before")
+    text = w.collated(args[0], '"C"')
+    return w.aggregated(e, "string_agg", [text, w.ordered(args[1], t.order_of(e))], e.distinct)
+
+
+def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    return w.aggregated(e, "stddev_samp", [w.cast(args[0], _DOUBLE)], t.is_distinct_call(e))
+
+
+# ---------------------------------------------------------------- bound lists and relations
+
+
+def _rows(w: Writer, rows: plan.Rows, numbered: str | None, apart: bool) -> Tree:
+    columns = []
+    for index, field in enumerate(rows.fields):
+        value = w.call("jsonb_array_element_text", w.column("com_j", "value"), w.number(index))
+        columns.append((_part_of(w, field.type, value), field.name))
+    if numbered is not None or not columns:
+        columns.append((w.column("com_j", "key"), numbered or "com_n"))
+    return w.picked(columns, w.calling("jsonb_array_elements", [w.bind(rows)], "com_j", ("value", "key")))
+
+
+def _values(w: Writer, many: plan.Many, target: Type) -> Tree:
+    value = _part_of(w, many.type, w.column("com_j", "value"))
+    source = w.calling("jsonb_array_elements_text", [w.bind(many)], "com_j", ("value", "key"))
+    return w.picked([(value, "value")], source)
+
+
+def _part_of(w: Writer, type_: Type, tree: Tree) -> Tree:
+    if type_.kind == "bytes":
+        return w.call("decode", tree, w.text("hex"))
+    return tree if type_.kind in ("text", "null", "unknown") else w.cast(tree, _named(type_))
+
+
+# ---------------------------------------------------------------- images of rows
+
+
+def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
+    match type_.kind:
+        case "bool":
+            return w.cast(tree, "INTEGER")
+        case "bytes":
+            return w.call("encode", tree, w.text("hex"))
+        case "int" | "decimal" | "text":
+            return tree
+        case _:
+            return w.cast(tree, "TEXT")
+
+
+_MOST_ARGUMENTS = 50
+
+
+def _objects(w: Writer, columns: Sequence[tuple[str, Tree]]) -> Tree:
+    made: Tree = None
+    for start in range(0, len(columns), _MOST_ARGUMENTS):
+        args = [x for name, tree in columns[start : start + _MOST_ARGUMENTS] for x in (w.text(name), tree)]
+        built = w.call("jsonb_build_object", *args)
+        made = built if made is None else w.binary("||", made, built)
+    return w.cast(made, "TEXT")
+
+
+def _arrays(w: Writer, trees: Sequence[Tree]) -> Tree:
+    return w.cast(w.call("jsonb_build_array", *trees), "TEXT")
+
+
+def _extract(w: Writer, tree: Tree, index: int) -> Tree:
+    return w.call("jsonb_array_element_text", w.cast(tree, "JSONB"), w.number(index))
+
+
+def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+    if column.type.kind == "decimal":
+        return f"NUMERIC({column.type.precision},{column.type.scale})"
+    if column.generated:
+        return "BIGINT GENERATED BY DEFAULT AS IDENTITY"
+    if column.type.kind == "text":
+        return 'TEXT COLLATE "C"'
+    return _NAMES.get(column.type.kind, column.engine_type or "TEXT")
+
+
+FUNCTIONS: dict[str, Render] = {
+    "/": _divide,
+    "%": _remainder,
+    "round": t.own_type(_round),
+    "floor": t.own_type(t.called("floor")),
+    "ceil": t.own_type(t.called("ceil")),
+    "abs": lambda w, e: w.call("abs", _operand(w, e.type, w.expr(e.args[0]))),
+    "sign": t.called("sign", "BIGINT"),
+    "sqrt": t.in_doubles("sqrt", _DOUBLE, least="0"),
+    "ln": t.in_doubles("ln", _DOUBLE, least="0", above=True),
+    "exp": _exp,
+    "power": t.power(_DOUBLE),
+    "least": t.extreme("least", _collate),
+    "greatest": t.extreme("greatest", _collate),
+    "lower": _cased("lower"),
+    "upper": _cased("upper"),
+    "length": t.called("char_length", "BIGINT"),
+    "substr": _with_ints("substr"),
+    "left": _with_ints("left"),
+    "right": _with_ints("right"),
+    "trim": t.called("btrim"),
+    "replace": _searched("replace", 0, 1, 2),
+    "position": _searched("strpos", 1, 0),
+    "starts_with": _searched("starts_with", 0, 1),
+    "like": t.like(None, _collate),
+    "ilike": t.like(_lower, lambda w, type_, tree: tree),
+    **{unit: _field(unit) for unit in ("year", "quarter", "month", "day", "hour", "minute", "second")},
+    "weekday": _field("isodow"),
+    "week": _field("week"),
+    "date_trunc": _trunc,
+    "date_diff": _diff,
+    "add_period": _add_period,
+    "add_days": _add_days,
+    "format_date": _format,
+    "json_get": _json_get,
+}
+
+ENGINE = Engine(
+    "postgres",
+    "PostgreSQL",
+    "postgres",
+    FUNCTIONS,
+    {"sum": t.sums(_named), "avg": _avg, "string_agg": _string_agg, "stddev": _stddev},
+    _cast,
+    lambda w, e, tree: tree,
+    _rows,
+    _values,
+    _image,
+    _part_of,
+    _objects,
+    _arrays,
+    _extract,
+    _stored,
+    2**63 - 1,
+    38,
+    lambda w, tree: tree,
+    bound=t.bounds(_named),
+    operand=_operand,
+    collate=_collate,
+    literal=t.literals(_named),
+    divided=lambda w, left, right: w.binary("/", left, t.unless_zero(w, right)),
+    row_id="ctid",
+    typed=True,
+    aliased=True,
+)

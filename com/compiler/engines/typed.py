@@ -1,0 +1,244 @@
+"""What engines with types of their own have in common: PostgreSQL, DuckDB, MariaDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+
+from com.compiler import ir
+from com.compiler.engines import Aggregation, Render, Tree, Writer
+from com.schema import Type
+from com.values import MIN_INT
+
+Named = Callable[[Type], str]
+"""Names a type in the engine's words."""
+
+Collate = Callable[[Writer, Type, Tree], Tree]
+
+
+def constant(e: ir.Expr) -> object:
+    return e.value if isinstance(e, ir.Constant) else None
+
+
+def called(name: str, to: str = "") -> Render:
+    """A call of another name, its result cast."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        tree = w.call(name, *[w.expr(a) for a in e.args])
+        return w.cast(tree, to) if to else tree
+
+    return render
+
+
+def unless_zero(w: Writer, tree: Tree) -> Tree:
+    return w.call("nullif", tree, w.number(0))
+
+
+def both(w: Writer, *conditions: Tree) -> Tree:
+    return reduce(lambda a, b: w.binary("and", a, b), conditions)
+
+
+def where(w: Writer, condition: Tree, tree: Tree) -> Tree:
+    """The tree where the condition holds, else null."""
+    return w.case([(condition, tree)], None)
+
+
+def literals(named: Named, narrow: bool = False) -> Callable[[Writer, object, Type], Tree | None]:
+    """Constants that need to be told their type."""
+
+    def literal(w: Writer, value: object, type_: Type) -> Tree | None:
+        match value:
+            case datetime():
+                return w.cast(w.text(value.isoformat(" ")), named(type_))
+            case date():
+                return w.cast(w.text(value.isoformat()), named(type_))
+            case bool():
+                return None
+            case float() if value - value == 0:
+                return w.cast(w.text(repr(value)), named(type_))
+            case int() if value == MIN_INT:
+                return w.cast(w.text(str(value)), named(type_))
+            case Decimal() if narrow and not value.as_tuple().exponent:
+                return w.cast(w.number(format(value, "f")), named(type_))
+            case _:
+                return None
+
+    return literal
+
+
+def bounds(named: Named) -> Callable[[Writer, Type, Tree], Tree]:
+    """Parameters, cast to their types."""
+    return lambda w, type_, tree: tree if type_.kind in ("null", "unknown") else w.cast(tree, named(type_))
+
+
+# ---------------------------------------------------------------- functions
+
+
+def is_distinct(w: Writer, e: ir.Apply) -> Tree:
+    return w.binary("is distinct from", w.expr(e.args[0]), w.expr(e.args[1]))
+
+
+def own_type(render: Render) -> Render:
+    """For an int nothing is to do."""
+    return lambda w, e: w.expr(e.args[0]) if e.args[0].type.kind == "int" and len(e.args) == 1 else render(w, e)
+
+
+def extreme(name: str, collate: Collate) -> Render:
+    """`least` and `greatest`, which leave out nulls."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        if len(e.args) == 1:
+            return w.expr(e.args[0])
+        return w.call(name, *[collate(w, a.type, w.expr(a)) for a in e.args])
+
+    return render
+
+
+def like(lower: Callable[[Writer, Tree], Tree] | None, collate: Collate) -> Render:
+    """`lower`: how both sides are brought to one case."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        text, pattern = (collate(w, a.type, w.expr(a)) for a in e.args)
+        if lower is not None:
+            text, pattern = lower(w, text), lower(w, pattern)
+        return w.binary("escape", w.binary("like", text, pattern), w.text("\\"))
+
+    return render
+
+
+def in_doubles(name: str, double: str, *, least: str = "", above: bool = False) -> Render:
+    """A function of doubles, null below (or at) a bound."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        tree = w.cast(w.expr(e.args[0]), double)
+        if not least:
+            return w.call(name, tree)
+        return where(w, w.binary(">" if above else ">=", tree, w.number(least)), w.call(name, tree))
+
+    return render
+
+
+def power(double: str) -> Render:
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        x, y = (w.cast(w.expr(a), double) for a in e.args)
+        zero = w.number(0)
+        whole = w.binary("or", w.binary(">=", x, zero), w.binary("=", y, w.call("floor", y)))
+        fits = w.binary("or", w.binary("<>", x, zero), w.binary(">=", y, zero))
+        return where(w, both(w, whole, fits), w.call("power", x, y))
+
+    return render
+
+
+def substr(name: str) -> Render:
+    """A part of a text, of which what lies before the first letter is not there."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        text, start = w.expr(e.args[0]), w.expr(e.args[1])
+        given, one, zero = constant(e.args[1]), w.number(1), w.number(0)
+        if isinstance(given, int) and given > 0:
+            return w.call(name, text, start, *[w.expr(a) for a in e.args[2:]])
+        before = w.binary("<", start, one)
+        if len(e.args) < 3:
+            return w.case([(before, text)], w.call(name, text, start))
+        count = w.expr(e.args[2])
+        end = w.binary("-", w.binary("+", start, count), one)
+        part = w.case(
+            [(w.binary(">", end, zero), w.call(name, text, one, end)), (w.binary("<=", end, zero), w.text(""))], None
+        )
+        return w.case([(before, part)], w.call(name, text, start, count))
+
+    return render
+
+
+def format_date(name: str, letters: dict[str, str], quote: Callable[[str], str]) -> Render:
+    """`letters`: the engine's patterns for com's."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        form = constant(e.args[1])
+        if not isinstance(form, str):
+            w.unsupported("a computed format", "write the format as a text")
+            return w.null()
+        made, at = "", 0
+        while at < len(form):
+            if form[at] == "%" and at + 1 < len(form) and form[at + 1] in letters:
+                made, at = made + letters[form[at + 1]], at + 2
+            else:
+                made, at = made + quote(form[at]), at + 1
+        return w.call(name, w.expr(e.args[0]), w.text(made))
+
+    return render
+
+
+def months_between(w: Writer, unit: str, start: Tree, end: Tree, part: Callable[[str, Tree], Tree]) -> Tree:
+    """How many years, quarters or months begin between two times."""
+    count = {"year": 1, "quarter": 4, "month": 12}[unit]
+
+    def counted(time: Tree) -> Tree:
+        years = w.binary("*", part("year", time), w.number(count))
+        return years if count == 1 else w.binary("+", years, part(unit, time))
+
+    return w.binary("-", counted(end), counted(start))
+
+
+# ---------------------------------------------------------------- aggregates
+
+
+def is_distinct_call(e: Aggregation) -> bool:
+    return isinstance(e, ir.Aggregate) and e.distinct
+
+
+def sums(to: Named) -> Callable[[Writer, Aggregation, list[Tree]], Tree]:
+    """Sums of ints stay ints, and overflow."""
+
+    def render(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+        tree = w.aggregated(e, "sum", args, is_distinct_call(e))
+        return w.cast(tree, to(e.type)) if e.type.kind == "int" else tree
+
+    return render
+
+
+def order_of(e: ir.Aggregate) -> tuple[ir.OrderKey, ...]:
+    """The order in which texts are joined: each kept once, that of their own if no other is given."""
+    return (ir.OrderKey(e.args[0], False, False),) if e.distinct and not e.order else e.order
+
+
+def no_window(w: Writer, e: Aggregation, name: str) -> bool:
+    if isinstance(e, ir.Window):
+        w.unsupported(f"{name} over a window", "aggregate in a step before, and join its rows")
+    return isinstance(e, ir.Window)
+
+
+# ---------------------------------------------------------------- conversions
+
+_NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+_TIME = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*"
+_FORMS = {
+    "int": r"\s*[+-]?[0-9]+\s*",
+    "float": _NUMBER,
+    "decimal": _NUMBER,
+    "bool": r"\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*",
+    "date": _TIME,
+    "timestamp": _TIME,
+}
+
+
+def strict(w: Writer, tree: Tree, target: Type, matches: Callable[[Tree, Tree], Tree]) -> Tree:
+    """A text that will be cast: what com does not read is made one that no engine reads either."""
+    form = _FORMS.get(target.kind)
+    if form is None:
+        return tree
+    return w.case([(matches(tree, w.text(form)), tree)], w.binary("||", w.text("no value: "), tree))
+
+
+def short_exponent(w: Writer, tree: Tree) -> Tree:
+    """`1e7` for `1e+07`."""
+    for old, new in (("e+0", "e"), ("e-0", "e-"), ("e+", "e")):
+        tree = w.call("replace", tree, w.text(old), w.text(new))
+    return tree
+
+
+def fraction(w: Writer, tree: Tree) -> Tree:
+    """`.250000`, or nothing where it is zero."""
+    return w.call("coalesce", w.call("nullif", tree, w.text(".000000")), w.text(""))

@@ -1,0 +1,323 @@
+"""DuckDB: how a connection is made safe, what its types are, what its errors mean.
+
+One process writes at a time: the file is waited for. Inside it, who first touches com_head goes on, and others try
+again. There are no savepoints. DuckDB checks foreign keys too early (it keeps child and parent from being deleted in
+one transaction), so com makes its tables without them, and checks them itself after each write.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from sqlalchemy import URL
+
+from com.diagnostics import Error, UnknownMemory
+from com.runtime.engines import Declared, EngineError, Row
+from com.runtime.engines.native import NativeLink, cannot_open, converted, first_line, interrupted, overflow, placed
+from com.schema import Type
+
+_WAIT = 0.02
+_CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+}
+_copies = count(1)
+
+
+def open_link(url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> DuckLink:
+    """A link to the file of a URL, or to a new memory in RAM."""
+    return DuckLink(url, read_only=read_only, timeout=timeout, seconds=seconds)
+
+
+class DuckLink(NativeLink):
+    """One connection. The runtime says begin, commit and rollback itself."""
+
+    name = "duckdb"
+    title = "DuckDB"
+    version = duckdb.__version__
+    keeps_keys = False
+
+    def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
+        self.path = url.database or ":memory:"
+        self.in_transaction = False
+        self._seen: dict[str, Any] = {}
+        self._copied: str | None = None
+        super().__init__(url, read_only=read_only, timeout=timeout, seconds=seconds)
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        if self.path != ":memory:" and not Path(self.path).parent.is_dir():
+            help_ = "name a file of DuckDB: duckdb:///shop.duckdb"
+            raise Error(UnknownMemory(self.path, "there is no such folder", help_))
+        until = time.monotonic() + self.timeout
+        while True:
+            try:
+                driver = duckdb.connect(self.path, read_only=self.read_only, config=dict(_CONFIG))
+                break
+            except duckdb.Error as error:
+                locked = "lock" in str(error)
+                if not locked or time.monotonic() > until:
+                    help_ = "another process has it open" if locked else "name a file of DuckDB: duckdb:///shop.duckdb"
+                    raise cannot_open(self.url, error, help_) from None
+                time.sleep(_WAIT)
+        try:
+            if driver.execute("select current_setting('lock_configuration')").fetchone() != (True,):
+                driver.execute("set TimeZone = 'UTC'")
+                driver.execute("set lock_configuration = true")
+        except duckdb.Error as error:
+            driver.close()
+            raise cannot_open(self.url, error, "use DuckDB 1.5 or newer") from None
+        if driver.execute("select current_setting('enable_external_access')").fetchone() != (False,):
+            driver.close()
+            help_ = "close the other connection of this process, which may read files"
+            raise Error(UnknownMemory(self.path, "it is open with access to files", help_))
+        return driver
+
+    # ------------------------------------------------------------ statements
+
+    def _execute(self, sql: str, values: Any) -> list[Row]:
+        timer = None
+        if self.seconds is not None:
+            timer = threading.Timer(self.seconds, self.driver.interrupt)
+            timer.start()
+        try:
+            statement = self._seen.get(sql)
+            if statement is None:
+                found = self.driver.extract_statements(sql)
+                if len(found) != 1:
+                    raise EngineError("refused", f"{len(found)} statements in one")
+                if len(self._seen) > 1000:
+                    self._seen.clear()
+                statement = self._seen[sql] = found[0]
+            rows: list[Row] = self.driver.execute(statement, values or None).fetchall()
+            return rows
+        except (duckdb.Error, OverflowError, UnicodeError, ValueError, RuntimeError) as error:
+            raise self._failure(error) from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
+        return self._execute(sql, {name: _sized(value) for name, value in binds.items()})
+
+    def write(self, sql: str, binds: Mapping[str, Any]) -> int:
+        rows = self.run(sql, binds)
+        return int(rows[0][0]) if rows and isinstance(rows[0][0], int) else 0
+
+    def ask(self, sql: str, *values: Any) -> list[Row]:
+        return self._execute(sql, [_sized(v) for v in values])
+
+    def put(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        for row in rows:
+            self.ask(sql, *row)
+
+    # ------------------------------------------------------------ transactions
+
+    def begin(self, write: bool = True) -> None:
+        self._say("begin transaction")
+        self.in_transaction = True
+        if write and not self.read_only and self.has_table("com_head"):
+            self.ask("update com_head set run = run + 1")  # what would change nothing would not claim the row
+            self.ask("update com_head set run = run - 1")
+
+    def commit(self) -> None:
+        self._say("commit")
+        self.in_transaction = False
+
+    def rollback(self) -> None:
+        if self.in_transaction:
+            self.in_transaction = False
+            try:
+                self._say("rollback")
+            except EngineError as error:
+                if "no transaction is active" not in error.said:
+                    raise
+
+    def close(self) -> None:
+        if self._copied is not None:
+            try:
+                self.rollback()
+                self.driver.execute("use memory" if self.path == ":memory:" else f"use {self.quote(self._main)}")
+                self.driver.execute(f"detach {self._copied}")
+            except duckdb.Error:
+                pass
+        self.driver.close()
+
+    def reopen(self) -> None:
+        if self.path != ":memory:":
+            self.driver.close()
+            self.in_transaction = False
+            self._seen.clear()
+            self.driver = self._connect()
+
+    @property
+    def _main(self) -> str:
+        return "memory" if self.path == ":memory:" else Path(self.path).stem
+
+    def copy(self) -> DuckLink:
+        """A database in RAM beside this one, with the same tables, but for their foreign keys."""
+        link = object.__new__(DuckLink)
+        link.__dict__.update(self.__dict__)
+        link.in_transaction, link.read_only, link._seen = False, False, {}
+        link._copied = name = f"com_copy_{next(_copies)}"
+        link.driver = self.driver.cursor()
+        sql = (
+            "select schema_name, table_name, sql from duckdb_tables() where database_name = current_database()"
+            " and not temporary and schema_name = current_schema()"
+        )
+        views = (
+            "select sql from duckdb_views() where database_name = current_database() and not internal"
+            " and schema_name = current_schema()"
+        )
+        indexes = "select sql from duckdb_indexes() where database_name = current_database() and sql is not null"
+        sequences = "select sequence_name from duckdb_sequences() where database_name = current_database()"
+        main = self.quote(self.ask("select current_database()")[0][0])
+        try:
+            found, made = self.ask(sql), [text for (text,) in [*self.ask(indexes), *self.ask(views)]]
+            names = [name_ for (name_,) in self.ask(sequences)]
+            types = self.engine_types()
+            link.driver.execute(f"attach ':memory:' as {name}")
+            link.driver.execute(f"use {name}")
+            for sequence in names:
+                link.driver.execute(f"create sequence {self.quote(sequence)}")
+            for schema, table, text in found:
+                link.driver.execute(without_keys(text))
+                source = f"{main}.{self.quote(schema)}.{self.quote(table)}"
+                columns = ", ".join(self.quote(c.name) for c in types[table][1] if not c.computed)
+                link.driver.execute(f"insert into {self.quote(table)} ({columns}) select {columns} from {source}")
+            for text in made:
+                link.driver.execute(text)
+        except duckdb.Error as error:
+            link.close()
+            raise self._failure(error) from None
+        return link
+
+    def set_keys_checked(self, checked: bool) -> None:
+        """DuckDB checks those of tables that others made, always."""
+
+    # ------------------------------------------------------------ structure
+
+    def has_table(self, name: str) -> bool:
+        sql = (
+            "select 1 from duckdb_tables() where table_name = ? and database_name = current_database()"
+            " and schema_name = current_schema()"
+        )
+        return bool(self.ask(sql, name))
+
+    def stamp(self) -> Any:
+        sql = (
+            "select table_name, sql from duckdb_tables() where database_name = current_database()"
+            " union all select view_name, sql from duckdb_views() where not internal"
+            " and database_name = current_database() union all select index_name, sql from duckdb_indexes()"
+            " where database_name = current_database()"
+        )
+        return sorted((name, text or "") for name, text in self.ask(sql))
+
+    def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
+        tables: dict[str, str] = dict(self.ask("select table_name, sql from duckdb_tables()"))
+        sql = (
+            "select table_name, column_name, data_type from duckdb_columns()"
+            " where database_name = current_database() and schema_name = current_schema() and not internal"
+            " order by table_name, column_index"
+        )
+        found: dict[str, tuple[bool, list[Declared]]] = {}
+        for table, column, type_ in self.ask(sql):
+            computed = _computed(tables.get(table, ""), column)
+            found.setdefault(table, (table in tables, []))[1].append(Declared(column, type_, computed))
+        return found
+
+    def read_type(self, text: str) -> Type:
+        return super().read_type(_NAMES.get(text.lower(), text))
+
+    def structure(self) -> list[str]:
+        raise NotImplementedError("com makes the tables of a rebuilt memory from the schema")
+
+    def own_type(self, kind: str, most: int) -> str:
+        return "bigint" if kind == "int" else "varchar"
+
+    # ------------------------------------------------------------ failures
+
+    def _failure(self, error: Exception) -> EngineError:
+        said = first_line(error)
+        text = said.partition(": ")[2] or said
+        if isinstance(error, EngineError):
+            return error
+        if isinstance(error, duckdb.ConstraintException):
+            return _constraint(text)
+        if isinstance(error, duckdb.TransactionException) or "write-write conflict" in said or "onflict on" in said:
+            return EngineError("busy" if "onflict" in said else "refused", said)
+        if isinstance(error, duckdb.InterruptException):
+            return interrupted(said, self.seconds)
+        if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException | duckdb.OutOfRangeException):
+            found = _CONVERT.search(text)
+            if found:
+                wanted = (found["t1"] or found["t2"] or found["t3"]).lower()
+                value = next(v for v in (found["v1"], found["v2"], found["v3"]) if v is not None)
+                return converted(value, _NAMES.get(wanted, wanted), said)
+        if isinstance(error, duckdb.OutOfRangeException | OverflowError) or _TOO_LARGE.search(said):
+            return overflow(said, text.rstrip("!"))
+        if isinstance(error, duckdb.ConnectionException):
+            return EngineError("lost", said)
+        if "read-only" in said:
+            return EngineError("read_only", said)
+        if isinstance(error, duckdb.IOException | duckdb.FatalException):
+            return EngineError("full" if "space" in said else "lost", said)
+        return EngineError("refused", text)
+
+
+def _sized(value: Any) -> Any:
+    """An int as one of 64 bits: DuckDB would take the smallest type that holds it, and compute in that."""
+    if type(value) is int:
+        return duckdb.Value(value, duckdb.sqltypes.BIGINT)
+    return value
+
+
+def without_keys(text: str) -> str:
+    """The DDL of a table without its foreign keys."""
+    return _KEYS.sub("", text)
+
+
+def _computed(ddl: str, column: str) -> bool:
+    name = re.escape(column)
+    return bool(re.search(rf'[(,]\s*(?:"{name}"|{name})\s+[^,]*?GENERATED ALWAYS AS', ddl))
+
+
+def _constraint(text: str) -> EngineError:
+    for kind, pattern in _CONSTRAINTS:
+        found = pattern.search(text)
+        if found:
+            place = found.groupdict()
+            if kind == "unique":
+                columns = re.findall(r"(?:^|, )(.+?): ", place["place"])
+                return EngineError(kind, text, ", ".join(columns))
+            if kind == "not_null":
+                table, _, column = place["place"].rpartition(".")
+                return EngineError(kind, text, placed(table, [column]))
+            return EngineError(kind, text, place.get("place") or "")
+    return EngineError("rule", text)
+
+
+_CONSTRAINTS = (
+    ("unique", re.compile(r'uplicate key "(?P<place>.*)" violates')),
+    ("unique", re.compile(r'PRIMARY KEY or UNIQUE constraint violation: duplicate key "(?P<place>.*)"')),
+    ("foreign_key", re.compile(r"foreign key")),
+    ("check", re.compile(r"CHECK constraint failed on table .* with expression (?P<place>.*)")),
+    ("not_null", re.compile(r"NOT NULL constraint failed: (?P<place>.*)")),
+)
+_CONVERT = re.compile(
+    r"Could not convert string ['\"](?P<v1>.*)['\"] to (?P<t1>\w+)"
+    r"|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
+    r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\""
+)
+_TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")
+_NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
+_KEYS = re.compile(
+    r',\s*(?:CONSTRAINT\s+\S+\s+)?FOREIGN KEY\s*\((?:"[^"]*"|[^")])*\)\s*REFERENCES\s+(?:"[^"]*"|[^\s("])+\s*'
+    r'\((?:"[^"]*"|[^")])*\)'
+)

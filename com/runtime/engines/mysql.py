@@ -1,0 +1,404 @@
+"""MariaDB: how a connection is made safe, what its types are, what its errors mean.
+
+Writers queue for the row of com_head before their snapshot is taken. Making a table ends a transaction, so com's own
+tables are made in a commit of their own, and as temporary ones for a preview. A warning is an error. Names stand in
+double quotes or backticks, strings in single quotes with backslash escapes, and a division by zero gives null.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from typing import Any
+
+import pymysql
+from pymysql.constants import CLIENT, SERVER_STATUS
+from sqlalchemy import URL
+
+from com.diagnostics import Error, UnknownMemory
+from com.runtime.engines import ACTIONS, Declared, EngineError, Row, Rule, key_rules, trigger_rules
+from com.runtime.engines.native import (
+    ServerLink,
+    cannot_open,
+    converted,
+    first_line,
+    interrupted,
+    overflow,
+    placed,
+    with_percents,
+)
+from com.schema import Type
+
+_MODE = (
+    "SIMULTANEOUS_ASSIGNMENT,ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
+    "NO_ENGINE_SUBSTITUTION"
+)
+_COLLATION = "utf8mb4_nopad_bin"
+
+
+def open_link(url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> MySqlLink:
+    """A link to the database of a URL."""
+    return MySqlLink(url, read_only=read_only, timeout=timeout, seconds=seconds)
+
+
+class MySqlLink(ServerLink):
+    """One connection. The runtime says begin, commit and rollback itself."""
+
+    name = "mysql"
+    title = "MariaDB"
+    version = ""
+    ddl_commits = True
+
+    def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
+        self._passing: list[str] = []
+        self._has_head = False
+        super().__init__(url, read_only=read_only, timeout=timeout, seconds=seconds)
+
+    def _connect(self) -> Any:
+        given = self.url.translate_connect_args(username="user") | dict(self.url.query)
+        if "port" in given:
+            given["port"] = int(given["port"])
+        help_ = "write it as mysql://user@host/database, and look whether the server runs"
+        if not self.url.database:
+            raise Error(UnknownMemory(self.url.render_as_string(), "it names no database", help_))
+        try:
+            driver = pymysql.connect(
+                **given,
+                charset="utf8mb4",
+                collation=_COLLATION,
+                autocommit=True,
+                client_flag=CLIENT.FOUND_ROWS,
+                binary_prefix=True,
+                local_infile=False,
+                sql_mode=_MODE,
+            )
+            self._make_safe(driver)
+        except (pymysql.Error, OSError, RuntimeError) as error:
+            raise cannot_open(self.url, _Said(error), help_) from None
+        return driver
+
+    def _make_safe(self, driver: Any) -> None:
+        profile = {
+            "time_zone": "'+00:00'",
+            "sql_notes": "0",
+            "tx_isolation": "'REPEATABLE-READ'",
+            "innodb_lock_wait_timeout": str(max(1, round(self.timeout))),
+            "lock_wait_timeout": str(max(1, round(self.timeout))),
+            "max_statement_time": str(self.seconds or 0),
+            "foreign_key_checks": "1",
+            "unique_checks": "1",
+            "check_constraint_checks": "1",
+            "group_concat_max_len": "1073741824",
+            "default_storage_engine": "InnoDB",
+            "max_recursive_iterations": "4294967295",
+            "innodb_snapshot_isolation": "1",
+        }
+        with driver.cursor() as cursor:
+            cursor.execute("select version()")
+            version: str = cursor.fetchone()[0]
+            if "MariaDB" not in version:
+                cause = f"its server is MySQL {version}, which com does not know"
+                driver.close()
+                raise Error(UnknownMemory(self.url.render_as_string(), cause, "use MariaDB 10.11 or newer"))
+            self.version = version.partition("-")[0]
+            for name, value in profile.items():
+                try:
+                    cursor.execute(f"set session {name} = {value}")
+                except pymysql.Error as error:
+                    if error.args[0] != 1193 or name != "innodb_snapshot_isolation":  # of 10.11.8 and later
+                        raise
+            others = (
+                "select table_name, engine from information_schema.tables where table_schema = database()"
+                " and table_type = 'BASE TABLE' and engine <> 'InnoDB' limit 1"
+            )
+            cursor.execute(others)
+            for table, engine in cursor.fetchall():
+                driver.close()
+                cause = f"its table {table} is kept by {engine}, which cannot take changes back"
+                help_ = f"alter table {table} engine = InnoDB"
+                raise Error(UnknownMemory(self.url.render_as_string(), cause, help_))
+
+    # ------------------------------------------------------------ statements
+
+    def _execute(self, sql: str, values: Any) -> Any:
+        try:
+            cursor = self.driver.cursor()
+            cursor.execute(sql, values)
+            if cursor.warning_count:
+                self._warned()
+            return cursor
+        except (pymysql.Error, OSError, UnicodeError, OverflowError, AttributeError) as error:
+            raise self._failure(error) from None
+
+    def _warned(self) -> None:
+        """A warning is a failure: MariaDB would go on with a value cut or a recursion ended."""
+        cursor = self.driver.cursor()
+        cursor.execute("show warnings")
+        for level, code, said in cursor.fetchall():
+            if level != "Note":
+                raise self._failure(pymysql.err.DataError(code, said))
+
+    def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
+        cursor = self._execute(sql, {name: _plain(value) for name, value in binds.items()})
+        if sql.startswith("create temporary table "):
+            self._passing.append(sql.split()[3])
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def write(self, sql: str, binds: Mapping[str, Any]) -> int:
+        count: int = self._execute(sql, {name: _plain(value) for name, value in binds.items()}).rowcount
+        return max(count, 0)
+
+    def ask(self, sql: str, *values: Any) -> list[Row]:
+        cursor = self._execute(with_percents(sql), [_plain(v) for v in values])
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def put(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        text = with_percents(sql)
+        for row in rows:
+            self._execute(text, [_plain(v) for v in row])
+
+    # ------------------------------------------------------------ transactions
+
+    @property
+    def _open(self) -> bool:
+        return bool(self.driver.open and self.driver.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    def _begin(self, write: bool) -> None:
+        write = write and not self.read_only
+        self._say("start transaction" if write else "start transaction read only")
+        if write and (self._has_head or self.has_table("com_head")):
+            self._has_head = True
+            self.ask("select one from com_head for update")
+
+    def _commit(self) -> None:
+        self._say("commit")
+
+    def rollback(self) -> None:
+        super().rollback()
+        while self._passing and self.driver.open:
+            self._say(f"drop temporary table {self._passing.pop()}")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        if self.ask("select get_lock(concat('com ', database()), ?)", max(1, round(self.timeout))) != [(1,)]:
+            raise EngineError("busy", "somebody else makes com's tables")
+        try:
+            yield
+        finally:
+            self.ask("select release_lock(concat('com ', database()))")
+
+    def set_keys_checked(self, checked: bool) -> None:
+        self._say(f"set session foreign_key_checks = {int(checked)}")
+
+    # ------------------------------------------------------------ structure
+
+    def has_table(self, name: str) -> bool:
+        sql = "select 1 from information_schema.tables where table_schema = database() and table_name = ?"
+        return bool(self.ask(sql, name))
+
+    def stamp(self) -> Any:
+        columns = (
+            "select count(*), sum(crc32(concat_ws('|', table_name, column_name, column_type, is_nullable,"
+            " column_default, extra, column_key))) from information_schema.columns where table_schema = database()"
+        )
+        keys = (
+            "select count(*), sum(crc32(concat_ws('|', table_name, index_name, column_name, seq_in_index, non_unique)))"
+            " from information_schema.statistics where table_schema = database()"
+        )
+        constraints = (
+            "select count(*), sum(crc32(concat_ws('|', table_name, constraint_name)))"
+            " from information_schema.table_constraints where table_schema = database()"
+        )
+        return [self.ask(sql) for sql in (columns, keys, constraints)]
+
+    def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
+        sql = (
+            "select t.table_name, t.table_type = 'BASE TABLE', c.column_name, c.column_type,"
+            " c.generation_expression is not null, exists (select 1 from information_schema.check_constraints k where"
+            " k.constraint_schema = t.table_schema and k.table_name = t.table_name and"
+            " replace(k.check_clause, '\"', '`') = concat('json_valid(`', c.column_name, '`)'))"
+            " from information_schema.tables t join information_schema.columns c on c.table_schema = t.table_schema"
+            " and c.table_name = t.table_name where t.table_schema = database()"
+            " order by t.table_name, c.ordinal_position"
+        )
+        found: dict[str, tuple[bool, list[Declared]]] = {}
+        for table, written, column, type_, computed, is_json in self.ask(sql):
+            made = Declared(column, "json" if is_json else type_, bool(computed))
+            found.setdefault(table, (bool(written), []))[1].append(made)
+        return found
+
+    def read_type(self, text: str) -> Type:
+        name = text.lower()
+        if name.startswith("tinyint(1)"):
+            return super().read_type("boolean")
+        if name.startswith("bigint") and "unsigned" in name:  # more than 64 bits with a sign
+            return super().read_type("unsigned")
+        if name.startswith("timestamp"):  # of the zone of whoever looks
+            return super().read_type("timestamp")
+        return super().read_type("bigint" if name.startswith("year") else text)
+
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
+        found: dict[str, list[Rule]] = {}
+        triggers = (
+            "select event_object_table, trigger_name, action_statement from information_schema.triggers"
+            " where event_object_schema = database()"
+        )
+        for table, name, body in self.ask(triggers):
+            for rule in trigger_rules(name, body):
+                found.setdefault(table.lower(), []).append(rule)
+        keys = (
+            "select k.referenced_table_name, k.table_name, k.column_name, k.referenced_column_name, r.delete_rule,"
+            " r.update_rule from information_schema.referential_constraints r"
+            " join information_schema.key_column_usage k on k.constraint_schema = r.constraint_schema"
+            " and k.constraint_name = r.constraint_name and k.table_name = r.table_name"
+            " where r.constraint_schema = database()"
+        )
+        for target, own, column, aim, on_delete, on_update in self.ask(keys):
+            actions = [a.lower() if a.lower() in ACTIONS else None for a in (on_delete, on_update)]
+            for rule in key_rules(f"{own}.{column}", aim, *actions):
+                found.setdefault(target.lower(), []).append(rule)
+        return {table: tuple(rules) for table, rules in found.items()}
+
+    def structure(self) -> list[str]:
+        raise NotImplementedError("com makes the tables of a rebuilt memory from the schema")
+
+    def encode(self, value: Any, type_: Type) -> Any:
+        made = super().encode(value, type_)
+        return int(made) if isinstance(made, bool) else made
+
+    def own_type(self, kind: str, most: int) -> str:
+        return "bigint" if kind == "int" else f"varchar({most})" if most else "longtext"
+
+    def own_end(self, table: str) -> str:
+        return f" engine = InnoDB default character set utf8mb4 collate {_COLLATION}"
+
+    # ------------------------------------------------------------ failures
+
+    def _failure(self, error: Exception) -> EngineError:
+        code, said = (error.args[0], str(error.args[1])) if len(error.args) > 1 else (0, first_line(error))
+        if isinstance(error, OverflowError | UnicodeError):
+            return EngineError("refused", first_line(error))
+        kind = _KINDS.get(code, "refused") if isinstance(code, int) else "refused"
+        if code in (0, 2006, 2013, 2055) or not self.driver.open or isinstance(error, OSError | AttributeError):
+            return EngineError("lost", said)
+        if code == 1064 and re.search(r"near '-\d", said):
+            return overflow(said, "a limit is below zero")
+        match kind:
+            case "unique":
+                found = re.search(r"for key '(.*)'", said)
+                return EngineError(kind, said, self._unique(found[1] if found else ""))
+            case "not_null":
+                found = re.search(r"'(.*?)'", said)
+                return EngineError(kind, said, found[1] if found else "")
+            case "check":
+                found = re.search(r"CONSTRAINT `(.*)` failed for `.*`\.`(.*)`", said)
+                name = found[1].rpartition(".")[2] if found else ""
+                return EngineError(kind, said, self._checks.get((found[2] if found else "", name), name))
+            case "overflow":
+                return overflow(said)
+            case "interrupted":
+                return interrupted(said, self.seconds)
+            case "convert":
+                found = re.search(r"ncorrect (?P<type>\w+) value: '(?P<value>.*?)'", said)
+                if found:
+                    wanted = _CASTS.get(found["type"].lower(), found["type"])
+                    if wanted == "timestamp" and ":" not in found["value"]:
+                        wanted = "date"
+                    return converted(found["value"], wanted, said)
+                return EngineError("rule", said)
+            case _:
+                return EngineError(kind, said)
+
+    _checks: Mapping[tuple[str, str], str] = {}
+    _keys: Mapping[str, list[tuple[str, str]]] = {}
+
+    def checks(self, table: str) -> list[str] | None:
+        """SQLAlchemy finds none that stand behind a column."""
+        known = [text for (name, _), text in self._checks.items() if name == table]
+        return [text for text in known if not text.startswith("json_valid(")]
+
+    def refresh(self) -> None:
+        # SQLAlchemy has left the connection with the server's own collation
+        self._say(f"set names utf8mb4 collate {_COLLATION}")
+        checks = (
+            "select table_name, constraint_name, check_clause from information_schema.check_constraints"
+            " where constraint_schema = database()"
+        )
+        keys = (
+            "select index_name, table_name, column_name from information_schema.statistics"
+            " where table_schema = database() and non_unique = 0 order by table_name, index_name, seq_in_index"
+        )
+        self._checks = {(table, name): text for table, name, text in self.ask(checks)}
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, table, column in self.ask(keys):
+            found.setdefault(name, []).append((table, column))
+        self._keys = found
+
+    def _unique(self, key: str) -> str:
+        """The columns of a key; MariaDB tells its name alone, and each table has a PRIMARY."""
+        known = self._keys.get(key, [])
+        if len({table for table, _ in known}) == 1:
+            return placed(known[0][0], [column for _, column in known])
+        return key
+
+
+class _Said(Exception):
+    """An error with its text alone."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error.args[1] if len(error.args) > 1 else first_line(error))
+
+
+def _plain(value: Any) -> Any:
+    """Times as text with all their digits: the driver cuts years before 1000."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
+
+
+_CASTS = {"integer": "bigint", "decimal": "decimal(38,10)", "double": "double", "datetime": "timestamp", "time": "date"}
+_KINDS = {
+    1062: "unique",
+    1586: "unique",
+    1451: "foreign_key",
+    1452: "foreign_key",
+    1216: "foreign_key",
+    1217: "foreign_key",
+    4025: "check",
+    3819: "check",
+    1048: "not_null",
+    1364: "not_null",
+    1263: "not_null",
+    1264: "overflow",
+    1690: "overflow",
+    1916: "overflow",
+    1292: "convert",
+    1366: "convert",
+    1411: "convert",
+    1441: "convert",
+    1918: "convert",
+    1265: "rule",
+    1406: "rule",
+    1644: "rule",
+    1213: "busy",
+    1205: "busy",
+    1020: "busy",
+    1050: "busy",
+    1412: "busy",
+    3572: "busy",
+    1317: "interrupted",
+    1969: "interrupted",
+    3024: "interrupted",
+    1021: "full",
+    1114: "full",
+    1290: "read_only",
+    1792: "read_only",
+    1142: "read_only",
+    1044: "read_only",
+    1053: "lost",
+    1927: "lost",
+}
