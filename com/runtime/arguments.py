@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -65,16 +65,14 @@ def restored(plan: Plan, data: Mapping[str, Any]) -> Given:
             given.values[p.name] = [restore(value, p.type) for value in data[p.name]]
         else:
             given.values[p.name] = restore(data[p.name], p.type)
-    for name in data:
-        _known(plan, name)
+    _known(plan, data)
     return given
 
 
 def take(plan: Plan, data: Mapping[str, Any]) -> Given:
     """Checks parameters given from outside. `Error` names the one that does not fit."""
     given = Given()
-    for name in data:
-        _known(plan, name)
+    _known(plan, data)
     for p in plan.parameters:
         if p.name not in data:
             if p.default is None:
@@ -88,10 +86,11 @@ def take(plan: Plan, data: Mapping[str, Any]) -> Given:
     return given
 
 
-def _known(plan: Plan, name: str) -> None:
+def _known(plan: Plan, given: Iterable[str]) -> None:
     names = [p.name for p in plan.parameters]
-    if name not in names:
-        raise Error(UnknownParameter(name, nearest(name, names, "parameter")))
+    for name in given:
+        if name not in names:
+            raise Error(UnknownParameter(name, nearest(name, names, "parameter")))
 
 
 def nearest(name: str, names: Sequence[str], what: str) -> str:

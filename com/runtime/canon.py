@@ -8,7 +8,7 @@ every engine: decimals, floats, dates, timestamps and bytes are texts, the rest 
 from __future__ import annotations
 
 import hashlib
-import json
+import json.encoder
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
@@ -97,14 +97,20 @@ def types_of(fields: Iterable[Field]) -> tuple[Type, ...]:
     return tuple(field.type for field in fields)
 
 
-_encode = json.JSONEncoder(
+_encoder = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True, default=bytes.hex
-).encode
+)
+_make = getattr(json.encoder, "c_make_encoder", None)
+_chunks: Callable[[Any, int], Iterable[str]] = (  # JSONEncoder itself makes a new one at each call
+    _make(None, bytes.hex, json.encoder.encode_basestring, None, ":", ",", True, False, True)
+    if _make is not None
+    else lambda data, _: _encoder.iterencode(data)
+)
 
 
 def to_json(data: Any) -> str:
     """The one text of JSON data: no blanks, keys sorted."""
-    return _encode(data)
+    return "".join(_chunks(data, 0))
 
 
 def hash_text(text: str) -> str:
@@ -114,7 +120,7 @@ def hash_text(text: str) -> str:
 
 def hash_json(data: Any) -> str:
     """SHA-256 of the one text of JSON data."""
-    return hash_text(_encode(data))
+    return hash_text(to_json(data))
 
 
 # ---------------------------------------------------------------- as shown to a person

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import cached_property, lru_cache
 from typing import Any, overload
 
 from com.diagnostics import ChainBroken, Error
@@ -111,6 +112,7 @@ class _Reader:
         return row
 
 
+@lru_cache
 def _plain(type_: Type) -> Plain:
     """What makes canonical JSON data of an image's value."""
 
@@ -179,16 +181,20 @@ class Changes(Sequence[Change]):
     made of the images when they are looked at."""
 
     def __init__(self, images: Iterable[Image]) -> None:
+        self._all = images
+        self._made: dict[int, Change] = {}
+
+    @cached_property
+    def _images(self) -> list[Image]:
         rows: dict[tuple[str, str], Image] = {}
-        for image in images:
+        for image in self._all:
             at = (image.reader.name, image.key)
             first = rows.get(at)
             if first is None:
                 rows[at] = image
             else:
                 rows[at] = Image(first.step, first.reader, first.key, first.before, image.after)
-        self._images = [image for image in rows.values() if not _same(image)]
-        self._made: dict[int, Change] = {}
+        return [image for image in rows.values() if not _same(image)]
 
     def __len__(self) -> int:
         return len(self._images)

@@ -6,6 +6,7 @@ All hashes are SHA-256 over canonical JSON of typed values (com.runtime.canon), 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from com.diagnostics import Error, JournalVersion, NoSuchRun
@@ -216,13 +217,17 @@ _PUT_RUN = f"insert into com_run values ({', '.join('?' * len(RUN_COLUMNS))})"
 _PUT_STEP = "insert into com_step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def _values(node: Node) -> list[Any]:
-    return [getattr(node, field) for field in node._fields]
+_GET: dict[type[Node], attrgetter[Any]] = {cls: attrgetter(*cls._fields) for cls in (RunRow, StepRow, CallRow)}
+
+
+def _values(node: Node) -> tuple[Any, ...]:
+    made: tuple[Any, ...] = _GET[type(node)](node)
+    return made
 
 
 def sealed(run: RunRow, steps: Iterable[StepRow], calls: Iterable[CallRow]) -> RunRow:
     """The run's row with the hashes over its calls, over its steps and over itself."""
-    values = _values(run)
+    values = [*_values(run)]
     values[-3] = hash_json([_values(call)[1:] for call in calls])
     values[-2], values[-1] = hash_json([_values(step)[1:] for step in steps]), None
     values[-1] = hash_json(values)

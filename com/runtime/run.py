@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -535,19 +536,11 @@ class _Attempts:
         return read_outcome(self.link, self.schema, row).with_(repeated=True)
 
 
+_STEP = attrgetter(*StepRow._fields[2:])
+
+
 def _step_row(number: int, step: StepRun) -> StepRow:
-    return StepRow(
-        number,
-        step.number,
-        step.path,
-        step.kind,
-        step.operation,
-        step.inputs,
-        step.result,
-        step.rows,
-        step.count,
-        step.changes,
-    )
+    return StepRow(number, step.number, *_STEP(step))
 
 
 def result_of(done: Execution, changed: str, whole: bool) -> tuple[str | None, str]:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from decimal import Decimal
 from typing import Any
 
@@ -106,7 +106,13 @@ class SqliteLink:
         if driver.execute("select 'A' like 'a'").fetchone() != (0,):
             raise Error(UnknownMemory(self.path, "this SQLite has no case_sensitive_like", "use one that has it"))
         register(driver, self.reasons)
+        self._keep_journal(driver)
         driver.set_progress_handler(self._look, _OPCODES)
+
+    def _keep_journal(self, driver: sqlite3.Connection) -> None:
+        """Overwrites the file of its rollback journal in place of making and deleting one at each commit."""
+        if not self.read_only and driver.execute("pragma journal_mode").fetchone() == ("delete",):
+            driver.execute("pragma journal_mode = persist")
 
     def _trust(self, driver: sqlite3.Connection) -> None:
         """Trusts functions in the schema only if it uses `like`, which SQLite counts as unsafe once it minds case."""
@@ -175,6 +181,10 @@ class SqliteLink:
         return bool(self.driver.in_transaction)
 
     def close(self) -> None:
+        if not self.read_only and not self.in_transaction:
+            with suppress(sqlite3.Error):  # others may be at work: then the file stays, and means nothing
+                if self.driver.execute("pragma journal_mode").fetchone() == ("persist",):
+                    self.driver.execute("pragma journal_mode = delete")
         self.driver.close()
 
     def reopen(self) -> None:
@@ -257,7 +267,7 @@ class SqliteLink:
         return "integer" if kind == "int" else "text"
 
     def own_end(self, table: str) -> str:
-        return " without rowid" if table in ("com_change", "com_step") else ""
+        return " without rowid" if table in ("com_id",) else ""
 
     def alone(self) -> AbstractContextManager[None]:
         return nullcontext()
