@@ -224,13 +224,18 @@ class Case:
             return self.parses(block)
         source = Source(block.body, block.file or "program.com")
         self.source, self.outcome, self.failure = source, None, None
-        self.program, self.messages = check_program(source, self.schema or Schema(), registered())
+        self.program, self.messages = check_program(source, self.schema or Schema(), self.calls())
         self.messages = list(self.messages)
         self.marks(block, source, self.messages)
         of_a_run = self.path.parent.name == "diagnostics" and re.match("CM5[0-8]", self.path.stem)
         if "run" in block.words[1:] or (of_a_run and self.program is not None):
             self.execute()
         return None
+
+    def calls(self) -> Mapping[str, Any]:
+        """What the page's own com.toml registers, and what was registered before."""
+        with chdir(self.folder):
+            return registered()
 
     def parses(self, block: Block) -> None:
         """A piece of a page that has no schema: it must at least be well formed, unless it only shows a part."""
@@ -271,7 +276,7 @@ class Case:
             return self.write(block)
         engine, *rest = block.words[1:]
         assert self.source is not None and self.schema is not None
-        made, found = compile_program(self.source, self.schema, engine, registered())
+        made, found = compile_program(self.source, self.schema, engine, self.calls())
         assert made is not None, self.told(list(found), self.source)
         self.expect(block, report.plain(report.sql_lines(made, images="all" in rest)))
 
@@ -281,7 +286,7 @@ class Case:
             return
         assert self.source is not None and self.program is not None, f"{self.path}: no program that could be run"
         memory = self.open()
-        made, found = compile_program(self.source, memory.schema, memory.engine, registered())
+        made, found = compile_program(self.source, memory.schema, memory.engine, self.calls())
         assert made is not None, self.told(list(found), self.source)
         params, self.params = self.params, {}
         before = memory.digest()

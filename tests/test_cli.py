@@ -341,3 +341,32 @@ def test_a_check_loads_neither_sqlalchemy_nor_sqlglot(com: Com) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_command_knows_json(com: Com) -> None:
+    assert com("--help").exit_code == 0  # loads them all
+    lacking = [c.name for c in cli.commands.values() if not any(p.name == "as_json" for p in c.params)]
+    assert lacking == []
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("fmt", "add.com", "--json"), {"ok", "changed", "files"}),
+        (("fix", "add.com", "--json"), {"ok", "mended", "files"}),
+        (("compile", "add.com", "--json"), {"ok", "diagnostics", "sql"}),
+        (("compile", "add.com", "--show", "plan", "--json"), {"ok", "diagnostics", "plan"}),
+        (("schema", "--json"), {"tables", "left_out", "text"}),
+        (("verify", "--json"), {"ok", "runs", "flaws"}),
+        (("init", "--memory", "new.db", "--json"), {"memory", "tables"}),
+    ],
+)
+def test_json_is_one_document(com: Com, words: tuple[str, ...], keys: set[str]) -> None:
+    found = com(*words)
+    assert found.exit_code == 0, found.output
+    assert set(json.loads(found.stdout)) == keys
+
+
+def test_our_own_programs_are_formatted(root: Path) -> None:
+    files = sorted((root / "examples").rglob("*.com"))
+    assert CliRunner().invoke(cli, ["fmt", "--check", *map(str, files)]).exit_code == 0

@@ -33,6 +33,7 @@ from com.diagnostics import (
     has_errors,
 )
 from com.functions import Signature
+from com.node import dump
 from com.runtime.outcome import RunError
 from com.schema import Schema
 from com.settings import setting
@@ -152,7 +153,7 @@ def open_memory(url: str | None, read_only: bool = False, **options: Any) -> Any
     from com.runtime.memory import read_url
 
     address = read_url(named)
-    in_file = address.get_backend_name() == "sqlite" and address.database not in (None, "", ":memory:")
+    in_file = address.get_backend_name() in ("sqlite", "duckdb") and address.database not in (None, "", ":memory:")
     if in_file and not Path(str(address.database)).exists():
         raise Error(UnknownMemory(named, "there is no such file", "make it: com init --schema FILE --memory URL"))
     return connect(named, read_only=read_only, **options)
@@ -243,16 +244,33 @@ def registered() -> Mapping[str, Signature]:
 @schema_options
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if something would be mended.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would be changed.")
-def fix(files: tuple[str, ...], schema: str | None, memory: str | None, only_check: bool, diff: bool) -> None:
+@json_option
+def fix(
+    files: tuple[str, ...], schema: str | None, memory: str | None, only_check: bool, diff: bool, as_json: bool
+) -> None:
     """Mend what can only be meant one way."""
     known = load_schema(schema, memory)
     left: list[Diagnostic] = []
+    shown: list[dict[str, Any]] = []
     mended = 0
     for file in files:
         source = read_source(file)
         after, done, found = mend(source, known)
         left += found
         mended += len(done)
+        if done and not (only_check or diff or file == "-"):
+            write_file(file, after.text)
+        if as_json:
+            shown.append(
+                {
+                    "file": file,
+                    "ok": not has_errors(found),
+                    "mended": [report.diagnostic_json(d, source) for d in done],
+                    "diagnostics": [report.diagnostic_json(d, after) for d in found],
+                    "text": after.text,
+                }
+            )
+            continue
         for diagnostic in done:
             line, column = source.place(min(diagnostic.span.start, len(source.text)))
             if file != "-":
@@ -261,13 +279,14 @@ def fix(files: tuple[str, ...], schema: str | None, memory: str | None, only_che
             show_diff(source.text, after.text, file)
         elif file == "-":
             click.echo(after.text, nl=False)
-        elif done and not only_check:
-            write_file(file, after.text)
         out.diagnostics(found, after)
     verb = "would be mended" if only_check or diff else "mended"
-    out.say(f"{report.plural(mended, 'mistake')} {verb}" + (", " if left else ""), "bold")
-    if left:
-        out.show([report.count_line(left)])
+    if as_json:
+        out.json({"ok": not has_errors(left), "mended": mended, "files": shown})
+    else:
+        out.say(f"{report.plural(mended, 'mistake')} {verb}" + (", " if left else ""), "bold")
+        if left:
+            out.show([report.count_line(left)])
     if has_errors(left):
         raise click.exceptions.Exit(2)
     if mended and (only_check or diff):
@@ -309,23 +328,33 @@ def show_diff(before: str, after: str, file: str) -> None:
 @cli.command()
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if a file is not formatted.")
-def fmt(files: tuple[str, ...], only_check: bool) -> None:
+@json_option
+def fmt(files: tuple[str, ...], only_check: bool, as_json: bool) -> None:
     """Format programs and schema files in place, or what is piped in."""
     changed = 0
     failed = False
+    shown: list[dict[str, Any]] = []
     for file in files or ("-",):
         source = read_source(file)
         text, found = format_source(source, kind_of(source.text))
-        if has_errors(found):
+        wrong, other = has_errors(found), text != source.text
+        failed = failed or wrong
+        if as_json:
+            told = [report.diagnostic_json(d, source) for d in found]
+            shown.append({"file": file, "ok": not wrong, "changed": not wrong and other, "diagnostics": told})
+            shown[-1]["text"] = None if wrong else text
+        elif wrong:
             out.diagnostics(found, source, err=True)
-            failed = True
         elif file == "-":
             click.echo(text, nl=False)
-        elif text != source.text:
+        elif other:
+            out.say(f"{file}: {'would be formatted' if only_check else 'formatted'}")
+        if other and not wrong and file != "-":
             changed += 1
             if not only_check:
                 write_file(file, text)
-            out.say(f"{file}: {'would be formatted' if only_check else 'formatted'}")
+    if as_json:
+        out.json({"ok": not failed, "changed": changed, "files": shown})
     if failed or (only_check and changed):
         raise click.exceptions.Exit(2 if failed else 1)
 
@@ -340,7 +369,8 @@ STAGES = ("syntax", "ir", "plan", "sql")
     "--engine", type=click.Choice(ENGINES), default="sqlite", show_default=True, help="The engine to compile for."
 )
 @click.option("--show", "stage", type=click.Choice(STAGES), default="sql", show_default=True, help="What to print.")
-def compile_(file: str, schema: str | None, memory: str | None, engine: str, stage: str) -> None:
+@json_option
+def compile_(file: str, schema: str | None, memory: str | None, engine: str, stage: str, as_json: bool) -> None:
     """Compile a program, and print one of its stages."""
     source = read_source(file)
     made: Any
@@ -352,7 +382,11 @@ def compile_(file: str, schema: str | None, memory: str | None, engine: str, sta
         made, found = compile_program(source, load_schema(schema, memory), engine, registered())
     if made is None or has_errors(found):
         refuse(found, source)
-    out.show(report.sql_lines(made) if stage == "sql" else report.tree_lines(made))
+    if as_json:
+        told = {"ok": True, "diagnostics": [report.diagnostic_json(d, source) for d in found]}
+        out.json({**told, stage: report.sql_json(made) if stage == "sql" else dump(made)})
+    else:
+        out.show(report.sql_lines(made) if stage == "sql" else report.tree_lines(made))
 
 
 def refuse(found: Sequence[Diagnostic], source: Source) -> NoReturn:

@@ -6,8 +6,9 @@ from pathlib import PurePath
 
 import click
 
+from com import report
 from com.cli import cli, load_schema, read_source, refuse, schema_options, write_file
-from com.cli.output import out
+from com.cli.output import json_option, out
 from com.compiler.show import show
 from com.importer import DIALECTS, import_query
 from com.settings import setting
@@ -18,7 +19,8 @@ from com.settings import setting
 @click.option("--dialect", default="sqlite", show_default=True, help="The dialect: sqlite, mysql, postgres, tsql, …")
 @schema_options
 @click.option("--output", "-o", metavar="FILE", help="Write the program to a file.")
-def import_(file: str, dialect: str, schema: str | None, memory: str | None, output: str | None) -> None:
+@json_option
+def import_(file: str, dialect: str, schema: str | None, memory: str | None, output: str | None, as_json: bool) -> None:
     """Make a program of a query in SQL.
 
     With a schema the program is made to check; without one, only the words are translated.
@@ -31,12 +33,15 @@ def import_(file: str, dialect: str, schema: str | None, memory: str | None, out
     program, found = import_query(source.text, dialect, known, _name(output or file))
     if program is None:
         refuse(found, source)
-    out.diagnostics(found, source, err=True)
     text = show(program)
+    if output is not None:
+        write_file(output, text)
+    if as_json:
+        out.json({"ok": True, "diagnostics": [report.diagnostic_json(d, source) for d in found], "text": text})
+        return
+    out.diagnostics(found, source, err=True)
     if output is None:
         click.echo(text, nl=False)
-    else:
-        write_file(output, text)
 
 
 def _name(file: str) -> str:

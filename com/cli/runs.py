@@ -21,6 +21,7 @@ from com.library import create
 from com.plan import Parameter, Plan
 from com.report import runs
 from com.runtime.outcome import RunError
+from com.schema import dump_schema
 from com.settings import setting
 from com.source import NOWHERE, Source
 from com.values import MAX_INT
@@ -29,7 +30,7 @@ from com.values import MAX_INT
 
 
 def memory_option(command: Any) -> Any:
-    return click.option("--memory", metavar="URL", help="The memory: sqlite:///shop.db.")(command)
+    return click.option("--memory", metavar="URL", help="The memory: sqlite:///shop.db, postgresql://…")(command)
 
 
 @cli.command()
@@ -235,16 +236,21 @@ def replay(run: int | None, memory: str | None, everything: bool, into: str | No
 
 @cli.command()
 @memory_option
-def verify(memory: str | None) -> None:
+@json_option
+def verify(memory: str | None, as_json: bool) -> None:
     """Check that the journal is as it was written."""
     with open_memory(memory, read_only=True) as opened:
         flaws = opened.verify()
         number = len(opened.log())
-    for flaw in flaws:
+    if as_json:
+        found = [{"run": flaw.run, "detail": flaw.detail} for flaw in flaws]
+        out.json({"ok": not flaws, "runs": number, "flaws": found})
+    for flaw in () if as_json else flaws:
         out.say(flaw.detail, "red")
     if flaws:
         raise click.exceptions.Exit(1)
-    out.say(f"{report.plural(number, 'run')}, as they were written", "green")
+    if not as_json:
+        out.say(f"{report.plural(number, 'run')}, as they were written", "green")
 
 
 # ---------------------------------------------------------------- memories
@@ -252,10 +258,15 @@ def verify(memory: str | None) -> None:
 
 @cli.command()
 @memory_option
-def schema(memory: str | None) -> None:
+@json_option
+def schema(memory: str | None, as_json: bool) -> None:
     """Print the schema of a memory as com text."""
     with open_memory(memory, read_only=True) as opened:
-        tree, left_out = declare(opened.schema)
+        found = opened.schema
+    tree, left_out = declare(found)
+    if as_json:
+        out.json({"tables": json.loads(dump_schema(found)), "left_out": list(left_out), "text": show(tree)})
+        return
     for line in left_out:
         out.say(f"-- left out: {line}")
         out.show([[("warning", "bold yellow"), (f": {line} cannot be said in com", "")]], err=True)
@@ -265,7 +276,8 @@ def schema(memory: str | None) -> None:
 @cli.command()
 @click.option("--schema", metavar="FILE", help="The schema, as a .com file.")
 @memory_option
-def init(schema: str | None, memory: str | None) -> None:
+@json_option
+def init(schema: str | None, memory: str | None, as_json: bool) -> None:
     """Make a new memory that holds the tables of a schema."""
     url, file = setting("memory", memory), setting("schema", schema)
     if url is None:
@@ -274,4 +286,8 @@ def init(schema: str | None, memory: str | None) -> None:
         raise Error(NothingNamed("schema", "--schema FILE", "COM_SCHEMA", "schema"))
     known = load_schema(file, None)
     with create(url, known) as opened:
-        out.say(f"{opened.url.render_as_string()}: {report.plural(len(known.tables), 'table')}")
+        named = opened.url.render_as_string()
+    if as_json:
+        out.json({"memory": named, "tables": [table.name for table in known.tables]})
+    else:
+        out.say(f"{named}: {report.plural(len(known.tables), 'table')}")

@@ -6,7 +6,7 @@ runs; it is apart because a check must not load the runtime.
 
 from com.report.lines import Line, coloured, plain, plural
 from com.report.messages import count_line, diagnostic_json, diagnostics_lines
-from com.report.programs import program_json, program_lines, signature, sql_lines, tree_lines
+from com.report.programs import program_json, program_lines, signature, sql_json, sql_lines, tree_lines
 from com.report.rows import change_json, change_lines, json_value, table_lines, value_text
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "program_json",
     "program_lines",
     "signature",
+    "sql_json",
     "sql_lines",
     "table_lines",
     "tree_lines",

@@ -141,6 +141,14 @@ def sql_lines(made: plan.Plan, images: bool = True) -> Iterator[Line]:
             yield [(f"--   :{bind} = {binding_text(binding)}", "dim")]
 
 
+def sql_json(made: plan.Plan) -> list[dict[str, Any]]:
+    """A plan's statements in order: the path of each, its text and its bindings."""
+    return [
+        {"path": path, "sql": statement.sql, "binds": {n: binding_text(b) for n, b in statement.binds}}
+        for path, statement in _statements(made.body, "", True)
+    ]
+
+
 def _statements(body: Iterable[plan.Instruction], path: str, images: bool) -> Iterator[tuple[str, plan.Statement]]:
     for instruction in body:
         match instruction:

@@ -1,5 +1,5 @@
 -- The shop changes the price of a fruit.
-program change_price(fruit text, price decimal(10, 2));
+program change_price(fruit text, price decimal(10,2));
 
 assert $price > 0 else 'A price must be above zero.';
 

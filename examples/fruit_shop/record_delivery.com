@@ -5,8 +5,8 @@ program record_delivery(
   email text = null,
   fruit text,
   qty int,
-  unit_cost decimal(10, 2),
-  sell decimal(10, 2) = null,
+  unit_cost decimal(10,2),
+  sell decimal(10,2) = null,
   day date = $today
 );
 
@@ -16,15 +16,13 @@ assert $qty > 0 else 'The quantity of {$fruit} must be above zero.';
 step from_whom:
   insert into suppliers (supplier_name, contact_number, email)
   values ($supplier, $contact, $email)
-  on conflict (supplier_name) do nothing
-  returning supplier_id;
+  on conflict (supplier_name) do nothing returning supplier_id;
 
 -- Find the fruit, or add it
 step what:
   insert into fruits (fruit_name, selling_price)
   values ($fruit, $sell)
-  on conflict (fruit_name) do nothing
-  returning fruit_id;
+  on conflict (fruit_name) do nothing returning fruit_id;
 
 -- The delivery
 step purchase:
@@ -34,7 +32,9 @@ step purchase:
 
 -- What was delivered
 step item:
-  insert into purchase_items (purchase_id, fruit_id, quantity_purchased, cost_per_item, item_total_cost)
+  insert into purchase_items (
+    purchase_id, fruit_id, quantity_purchased, cost_per_item, item_total_cost
+  )
   values ($purchase.purchase_id, $what.fruit_id, $qty, $unit_cost, $qty * $unit_cost);
 
 -- Onto the shelf, at the new price if there is one

@@ -18,8 +18,7 @@ step wanted: select fruit, sum(qty) as qty from $items group by fruit;
 -- What the shop does not carry, or has too little of
 step lacking:
   select w.fruit, w.qty, coalesce(f.stock_quantity, 0) as stock
-  from $wanted as w
-  left join fruits as f on f.fruit_name = w.fruit
+  from $wanted as w left join fruits as f on f.fruit_name = w.fruit
   where f.fruit_id is null or f.stock_quantity < w.qty;
 assert not exists $lacking
   else 'Not enough in stock: {$lacking.fruit} (wanted {$lacking.qty} kg, left {$lacking.stock} kg).';
@@ -27,8 +26,7 @@ assert not exists $lacking
 -- Each fruit at the price of today
 step lines:
   select f.fruit_id, f.fruit_name, f.selling_price as price, w.qty, w.qty * f.selling_price as total
-  from $wanted as w
-  join fruits as f on f.fruit_name = w.fruit;
+  from $wanted as w join fruits as f on f.fruit_name = w.fruit;
 
 -- What has no price yet
 step unpriced: select fruit_name from $lines where price is null;
@@ -38,8 +36,7 @@ assert not exists $unpriced else 'No price is set for {$unpriced.fruit_name}.';
 step who:
   insert into customers (customer_name, phone_number, email)
   values ($customer, $phone, $email)
-  on conflict (phone_number) do nothing
-  returning customer_id;
+  on conflict (phone_number) do nothing returning customer_id;
 
 -- The sale
 step sale:
@@ -50,13 +47,13 @@ step sale:
 -- Its items
 step sold:
   insert into sale_items (sale_id, fruit_id, quantity_sold, price_per_item, item_total_price)
-  select $sale.sale_id, fruit_id, qty, price, total from $lines;
+  select $sale.sale_id, fruit_id, qty, price, total
+  from $lines;
 
 -- Off the shelf
 for each line in $lines {
   step take -> one:
-    update fruits
-    set stock_quantity = stock_quantity - $line.qty
+    update fruits set stock_quantity = stock_quantity - $line.qty
     where fruit_id = $line.fruit_id;
 }
 

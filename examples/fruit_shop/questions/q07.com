@@ -5,9 +5,9 @@ program who_delivered(fruit text = 'cherry', day date = '2023-01-01');
 step from_whom:
   select distinct s.supplier_name
   from suppliers as s
-  join purchases as p using (supplier_id)
-  join purchase_items as i using (purchase_id)
-  join fruits as f using (fruit_id)
+    join purchases as p using (supplier_id)
+    join purchase_items as i using (purchase_id)
+    join fruits as f using (fruit_id)
   where f.fruit_name = $fruit and p.purchase_date = $day
   order by s.supplier_name;
 

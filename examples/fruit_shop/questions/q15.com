@@ -5,9 +5,9 @@ program bought_on(customer text = 'Bob Smith', fruit text = 'apple', day date = 
 step bought:
   select coalesce(sum(i.quantity_sold), 0) as kg
   from sale_items as i
-  join sales as s using (sale_id)
-  join customers as c using (customer_id)
-  join fruits as f using (fruit_id)
+    join sales as s using (sale_id)
+    join customers as c using (customer_id)
+    join fruits as f using (fruit_id)
   where c.customer_name = $customer and f.fruit_name = $fruit and s.sale_date = $day;
 
 return $bought;

@@ -4,8 +4,7 @@ program best_customer;
 -- What each customer spent
 step spent:
   select c.customer_name, sum(s.total_price) as total
-  from sales as s
-  join customers as c using (customer_id)
+  from sales as s join customers as c using (customer_id)
   group by c.customer_id;
 
 -- Who spent the most

@@ -4,8 +4,7 @@ program most_transactions;
 -- Sales of each customer
 step counts:
   select c.customer_name, count(*) as n
-  from sales as s
-  join customers as c using (customer_id)
+  from sales as s join customers as c using (customer_id)
   group by c.customer_id;
 
 -- Those with the most

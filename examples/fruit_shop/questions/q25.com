@@ -4,8 +4,7 @@ program most_sold;
 -- Weight sold of each fruit
 step weights:
   select f.fruit_name, sum(i.quantity_sold) as kg
-  from sale_items as i
-  join fruits as f using (fruit_id)
+  from sale_items as i join fruits as f using (fruit_id)
   group by f.fruit_id;
 
 -- The largest

@@ -4,8 +4,7 @@ program best_fruit;
 -- Revenue of each fruit
 step revenues:
   select f.fruit_name, sum(i.item_total_price) as revenue
-  from sale_items as i
-  join fruits as f using (fruit_id)
+  from sale_items as i join fruits as f using (fruit_id)
   group by f.fruit_id;
 
 -- The highest

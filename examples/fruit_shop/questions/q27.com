@@ -4,8 +4,7 @@ program fruit_revenue(fruit text = 'apple');
 -- Revenue of all sales of it
 step revenue:
   select coalesce(sum(i.item_total_price), 0) as total
-  from sale_items as i
-  join fruits as f using (fruit_id)
+  from sale_items as i join fruits as f using (fruit_id)
   where f.fruit_name = $fruit;
 
 return $revenue;

@@ -3,8 +3,7 @@ program second_half(month date = '2023-01-01', last_early int = 14);
 
 -- Revenue of both halves
 step halves:
-  select
-    coalesce(sum(total_price) filter (where day(sale_date) <= $last_early), 0) as early,
+  select coalesce(sum(total_price) filter (where day(sale_date) <= $last_early), 0) as early,
     coalesce(sum(total_price) filter (where day(sale_date) > $last_early), 0) as late
   from sales
   where date_trunc('month', sale_date) = $month;

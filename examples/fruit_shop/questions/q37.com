@@ -7,8 +7,7 @@ step largest: select max(total_price) as amount from sales;
 -- Whoever paid it
 step buyers:
   select distinct c.customer_name
-  from sales as s
-  join customers as c using (customer_id)
+  from sales as s join customers as c using (customer_id)
   where s.total_price = $largest.amount
   order by c.customer_name;
 

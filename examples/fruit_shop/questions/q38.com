@@ -5,8 +5,8 @@ program main_supplier;
 step weights:
   select s.supplier_name, sum(i.quantity_purchased) as kg
   from purchase_items as i
-  join purchases as p using (purchase_id)
-  join suppliers as s using (supplier_id)
+    join purchases as p using (purchase_id)
+    join suppliers as s using (supplier_id)
   group by s.supplier_id;
 
 -- The most

@@ -4,8 +4,7 @@ program paid_to(supplier text = 'ABC');
 -- Cost of all its deliveries
 step paid:
   select coalesce(sum(p.total_cost), 0) as total
-  from purchases as p
-  join suppliers as s using (supplier_id)
+  from purchases as p join suppliers as s using (supplier_id)
   where s.supplier_name = $supplier;
 
 return $paid;

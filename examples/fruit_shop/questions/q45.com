@@ -4,9 +4,7 @@ program sold_on(day date = '2023-01-30');
 -- Each fruit of the sales of the day once
 step sold:
   select distinct f.fruit_name
-  from sale_items as i
-  join sales as s using (sale_id)
-  join fruits as f using (fruit_id)
+  from sale_items as i join sales as s using (sale_id) join fruits as f using (fruit_id)
   where s.sale_date = $day
   order by f.fruit_name;
 

@@ -4,9 +4,7 @@ program heaviest_buyer;
 -- Weight that each customer bought
 step weights:
   select c.customer_name, sum(i.quantity_sold) as kg
-  from sale_items as i
-  join sales as s using (sale_id)
-  join customers as c using (customer_id)
+  from sale_items as i join sales as s using (sale_id) join customers as c using (customer_id)
   group by c.customer_id;
 
 -- The greatest

@@ -4,8 +4,7 @@ program fruit_sold(fruit text = 'grape');
 -- A returned sale is no longer there
 step sold:
   select coalesce(sum(i.quantity_sold), 0) as kg
-  from sale_items as i
-  join fruits as f using (fruit_id)
+  from sale_items as i join fruits as f using (fruit_id)
   where f.fruit_name = $fruit;
 
 return $sold;

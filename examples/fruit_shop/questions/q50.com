@@ -10,9 +10,7 @@ step bought: select fruit_id, avg(cost_per_item) as cost from purchase_items gro
 -- Its margin
 step margins:
   select f.fruit_name, s.price - b.cost as margin
-  from $sold as s
-  join $bought as b using (fruit_id)
-  join fruits as f using (fruit_id);
+  from $sold as s join $bought as b using (fruit_id) join fruits as f using (fruit_id);
 
 -- The highest
 step best:
