@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from com import report
 from com.cli import ORDER, cli
 
 SCHEMA = """create table fruits (
@@ -370,3 +372,9 @@ def test_json_is_one_document(com: Com, words: tuple[str, ...], keys: set[str]) 
 def test_our_own_programs_are_formatted(root: Path) -> None:
     files = sorted((root / "examples").rglob("*.com"))
     assert CliRunner().invoke(cli, ["fmt", "--check", *map(str, files)]).exit_code == 0
+
+
+def test_a_narrow_terminal_cuts_texts_before_times_and_numbers() -> None:
+    rows = [(1234567, datetime(2026, 12, 1, 5, 58, 33), "a text that is rather long")]
+    lines = report.plain(report.table_lines(("run", "when", "said"), rows, 45)).splitlines()
+    assert lines[-1] == "1234567  2026-12-01 05:58:33  a text that i…"

@@ -67,7 +67,8 @@ def table_lines(names: Sequence[str], rows: Iterable[Sequence[object]], room: in
     right = [all(_is_number(row[i]) for row in values) and any(row[i] is not None for row in values) for i in columns]
     widths = [max([width(names[i]), *(width(row[i]) for row in cells)]) for i in columns]
     if room:
-        widths = _squeeze(widths, room)
+        firm = [not any(isinstance(row[i], str) for row in values) for i in columns]
+        widths = _squeeze(widths, room, firm)
     yield _row(list(names), widths, right, ["bold"] * len(names))
     yield [("  ".join("─" * w for w in widths), "dim")]
     for row, texts in zip(values, cells, strict=True):
@@ -88,11 +89,15 @@ def _row(cells: list[str], widths: list[int], right: list[bool], styles: list[st
     return line[:-1]
 
 
-def _squeeze(widths: list[int], room: int) -> list[int]:
-    """The widest columns made narrower until all of them fit, none below 6 cells."""
+def _squeeze(widths: list[int], room: int, firm: list[bool]) -> list[int]:
+    """The widest columns made narrower until all of them fit, none below 6 cells; those of numbers and times last."""
     widths = list(widths)
-    while sum(widths) + 2 * (len(widths) - 1) > room and max(widths, default=0) > 6:
-        widths[widths.index(max(widths))] -= 1
+    for chosen in ([i for i, f in enumerate(firm) if not f], [i for i, f in enumerate(firm) if f]):
+        while chosen and sum(widths) + 2 * (len(widths) - 1) > room:
+            widest = max(chosen, key=lambda i: widths[i])
+            if widths[widest] <= 6:
+                break
+            widths[widest] -= 1
     return widths
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -138,8 +138,8 @@ def log_lines(rows: Iterable[RunRow], names: Mapping[str, str], room: int = 0) -
     yield from table_lines(("run", "program", "status", "written", "when", "said"), cells, room)
 
 
-def _time(micros: int) -> str:
-    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S}"
+def _time(micros: int) -> datetime:
+    return datetime(1970, 1, 1) + timedelta(seconds=micros // 1_000_000)
 
 
 def run_json(row: RunRow, name: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def run_json(row: RunRow, name: str) -> dict[str, Any]:
         "mode": row.mode,
         "engine": f"{row.engine} {row.engine_version}",
         "written": row.written,
-        "started": _time(row.started),
+        "started": str(_time(row.started)),
         "key": row.idempotency,
     }
 
