@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from com.compiler import check_program, ir, read_schema
-from com.compiler.expressions import usage
+from com.compiler.functions import usage
 from com.diagnostics import has_errors
 from com.functions import FUNCTIONS, RowsField, Signature
 from com.node import walk

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from com import diagnostics as messages
 from com.compiler import ir, syntax
+from com.compiler.conversions import bare
 from com.compiler.names import Block, Entry, Env, near_names
 from com.compiler.resolve import CLOCK, present
 from com.compiler.writes import Writes
@@ -156,9 +157,7 @@ class _Checker(Writes):
             elif not type_.is_time:
                 self.report(messages.CannotStore(name, str(type_), str(made.type), f"declare {name} date"), node.span)
             return Scalar(made.ref, None, made.type)
-        stored = self.store(made, type_, name)
-        while isinstance(stored, ir.Cast):
-            stored = stored.operand
+        stored = bare(self.store(made, type_, name))
         if isinstance(stored, ir.Constant):
             return Constant(stored.value, type_)
         self.report(messages.NotConstant(name), node.span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from com import diagnostics as messages
 from com.compiler import ir, syntax
+from com.compiler.conversions import bare
 from com.compiler.names import Env, Seen, near_names, spelled
 from com.compiler.queries import Queries, Relation, _Select, counted
 from com.node import Node
@@ -144,8 +145,7 @@ class Writes(Queries):
         """True if every select of a union gives what the columns hold; else the first that does not has been told."""
         if isinstance(query, ir.SetQuery):
             return self._sides_fit(query.left, table, columns) and self._sides_fit(query.right, table, columns)
-        exprs = [e.operand if isinstance(e := o.expr, ir.Cast) and e.implicit else e for o in query.columns]
-        made = [self._value(e, table, c) for e, c in zip(exprs, columns, strict=True)]
+        made = [self._value(bare(o.expr), table, c) for o, c in zip(query.columns, columns, strict=True)]
         return not any(m.type.is_unknown for m in made)
 
     def _nothing_left_out(self, node: syntax.Insert, table: Table, given: list[Column]) -> None:
