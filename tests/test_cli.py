@@ -377,4 +377,4 @@ def test_our_own_programs_are_formatted(root: Path) -> None:
 def test_a_narrow_terminal_cuts_texts_before_times_and_numbers() -> None:
     rows = [(1234567, datetime(2026, 12, 1, 5, 58, 33), "a text that is rather long")]
     lines = report.plain(report.table_lines(("run", "when", "said"), rows, 45)).splitlines()
-    assert lines[-1] == "1234567  2026-12-01 05:58:33  a text that i…"
+    assert lines[-1] == "1234567  2026-12-01 05:58:33  a text that is…"
