@@ -474,6 +474,15 @@ class JournalName(Message):
     name: str
 
 
+class DollarInText(Message):
+    code = "CM227"
+    severity = "warning"
+    text = "${name} stands in this text as it is"
+    label = "not filled in"
+    help = "values stand in braces: 'text {{${name}}}'"
+    name: str
+
+
 # ---------------------------------------------------------------- CM3xx types and shapes
 
 

@@ -7,6 +7,7 @@ parser; guarantees what com.compiler.ir promises: names found, types and shapes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -22,6 +23,7 @@ from com.plan import Constant, Effect, Field, Parameter, Ref, Scalar
 from com.schema import UNKNOWN, Schema, Type
 from com.source import Span
 
+_DOLLAR = re.compile(r"\$(\w+)")
 _CARDS = {"one": 0, "maybe": 1, "many": 2}
 
 
@@ -274,6 +276,9 @@ class _Checker(Writes):
         for part in node.parts:
             if isinstance(part, str):
                 parts.append(part)
+                for place in _DOLLAR.findall(part):
+                    if self.block.find(place) is not None or self.parameter(place) is not None:
+                        self.report(messages.DollarInText(place), node.span)
             elif isinstance(part, syntax.Placeholder) and self.is_list(part):
                 values = self.values(part)
                 parts.append(values if values is not None else self.poison(part.span))

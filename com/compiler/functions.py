@@ -40,11 +40,12 @@ _HINTS = {
     "to_char": "write format_date(d, '%Y-%m')",
     "date_format": "write format_date(d, '%Y-%m')",
     "datediff": "write date_diff('day', from, to)",
+    "date_part": "write extract(year from d), or year(d), month(d), day(d), …",
     "julianday": "write date_diff('day', from, to)",
     "date_add": "write d + interval '3 day'",
     "dateadd": "write d + interval '3 day'",
     "date_sub": "write d - interval '3 day'",
-    "date": "write cast(x as date)",
+    "date": "write cast(x as date); today is $today",
     "timestamp": "write cast(x as timestamp)",
     "random": "the language has no chance: give the value as a parameter",
     "rand": "the language has no chance: give the value as a parameter",
@@ -206,7 +207,10 @@ class Functions(Conversions):
         if function.name == "count":
             wanted = "* or 1"
         found = "*" if node.star else str(len(node.args))
-        self.report(messages.WrongArgumentCount(function.name, f"{wanted} {plural}", found, usage(function)), node.span)
+        way = usage(function)
+        if function.name in ("min", "max") and len(node.args) > 1:
+            way += f"; of several values in a row, {'least' if function.name == 'min' else 'greatest'}(x, …)"
+        self.report(messages.WrongArgumentCount(function.name, f"{wanted} {plural}", found, way), node.span)
         return self.poison(node.span)
 
     def _round(self, args: list[ir.Expr], span: Span) -> ir.Expr:

@@ -172,6 +172,7 @@ _NOT_STATEMENTS = {
     "execute": "a program cannot run another: take its steps over",
     "exec": "a program cannot run another: take its steps over",
     "import": "a program cannot use another: take its steps over",
+    "upsert": "write insert into t (…) values (…) on conflict (key) do update set …",
     "replace": "write insert into t (…) values (…) on conflict (key) do update set …",
     "copy": "give rows as a parameter, items many {…}",
 }
@@ -223,6 +224,9 @@ _CHARACTERS = {
     "[": "a list is a column of a step, or a parameter",
     "]": "a list is a column of a step, or a parameter",
 }
+
+
+_UNIT = re.compile(r"(year|month|week|day|hour|minute|second)s?")
 
 
 class Lexed:
@@ -641,7 +645,22 @@ def _operations(t: Trouble) -> Said | None:
         return _odd(t, _expected(t), "compare and set with =", ":=")
     if t.kind == "LSQB":
         return _odd(t, _expected(t), "a list is a column of a step, or a parameter: names text[]", "[")
-    if t.kind == "COLON" and t.after[0] == "NAME" and "expr" in t.wanted:
+    if kinds[-1:] == ["INSERT"] and t.kind == "OR":
+        action = "nothing" if t.after[1].lower() == "ignore" else "update set …"
+        help_ = f"write insert into t (…) values (…) on conflict (key) do {action}"
+        return _at(t, messages.NotInLanguage(f"insert or {t.after[1].lower()}", help_))
+    if kinds[-2:] == ["LIMIT", "NUMBER"] and t.kind == "COMMA" and t.after[0] == "NUMBER":
+        skipped, most = t.before[1], t.after[1]
+        span = Span(tokens[at - 2][2], t.after[3])
+        meant = f"limit {most} offset {skipped}"
+        return _said(messages.Respelled(f"limit {skipped}, {most}", meant), span, meant), (2, ())
+    for number, unit, repair in ((at - 1, at, (1, ())), (at - 2, at - 1, None)):  # or it was taken for an alias
+        if number >= t.first and tokens[number][0] == "NUMBER" and _UNIT.fullmatch(tokens[unit][1].lower()):
+            span = Span(tokens[number][2], tokens[unit][3])
+            written = t.text[span.start : span.end]
+            meant = f"interval '{written}'"
+            return _said(messages.Respelled(written, meant), span, meant), repair
+    if t.kind == "COLON" and t.after[0] == "NAME" and t.fits("PLACE"):
         place = "$" + t.after[1]
         said = _said(messages.Respelled(":" + t.after[1], place), Span(t.begin, t.after[3]), place)
         return said, (2, (("PLACE", place, t.begin, t.after[3]),))
