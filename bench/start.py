@@ -38,15 +38,15 @@ def process(*command: str) -> Callable[[], None]:
     )
 
 
-def median(run: Callable[[], object], rounds: int) -> float:
-    """Median of seconds, after one round that does not count."""
+def measured(run: Callable[[], object], rounds: int, of: Callable[[list[float]], float] = statistics.median) -> float:
+    """Seconds, after one round that does not count: of all rounds the median, or what else is said."""
     run()
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+    return of(times)
 
 
 def statements(plan: Plan) -> list[str]:
@@ -68,16 +68,16 @@ def main() -> None:
         com.create(url, schema).close()
         price = Path(place) / "count.com"
         price.write_text("program fruit_count;\n\n-- How many\nstep n: select count(*) as n from fruits;\n")
-        imports = median(process(sys.executable, "-c", "import sqlglot, sqlalchemy"), rounds)
-        check = median(
+        imports = measured(process(sys.executable, "-c", "import sqlglot, sqlalchemy"), rounds)
+        check = measured(
             process(sys.executable, "-m", "com", "check", str(PROGRAM), "--schema", str(SHOP / "schema.com")), rounds
         )
-        run = median(process(sys.executable, "-m", "com", "run", str(price), "--memory", url), rounds)
+        run = measured(process(sys.executable, "-m", "com", "run", str(price), "--memory", url), rounds)
     print(f"import sqlglot, sqlalchemy   {imports * 1000:6.0f} ms")
     print(f"com check                    {check * 1000:6.0f} ms, ratio {check / imports:.2f} (aim under 250 ms and 1)")
     print(f"com run                      {run * 1000:6.0f} ms, ratio {run / imports:.2f}")
     plan = com.compile(text, schema)
-    compile_ = median(lambda: com.compile(text, schema), rounds * 10)
+    compile_ = measured(lambda: com.compile(text, schema), rounds * 10, min)
     texts = statements(plan)
     tables = {t.name: {c.name: str(c.type) for c in t.columns} for t in schema.tables}
 
@@ -87,7 +87,7 @@ def main() -> None:
             tree = qualify(tree, schema=tables, dialect="sqlite", validate_qualify_columns=False)
             annotate_types(tree, schema=tables).sql("sqlite")
 
-    theirs = median(by_sqlglot, rounds * 4)
+    theirs = measured(by_sqlglot, rounds * 4, min)
     lines = len(text.strip().splitlines())
     print(f"compile of {PROGRAM.name} ({lines} lines), warm {compile_ * 1000:5.2f} ms (aim under 5)")
     print(

@@ -53,6 +53,7 @@ class Node(metaclass=NodeType):
     _defaults: ClassVar[dict[str, Any]]
     _setters: ClassVar[tuple[Any, ...]]
     _made: ClassVar[int] = 0
+    _whole: ClassVar[bool] = False
     _silent: ClassVar[frozenset[str]] = frozenset({"span", "comments"})
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -124,7 +125,11 @@ def _initialiser(cls: type[Node]) -> Callable[..., None]:
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside a node, in the order of its fields."""
     for field in node._fields:
-        yield from _nodes(getattr(node, field))
+        value = getattr(node, field)
+        if isinstance(value, Node):
+            yield value
+        elif type(value) is tuple and value:
+            yield from _nodes(value)
 
 
 def _nodes(value: object) -> Iterator[Node]:
@@ -136,10 +141,13 @@ def _nodes(value: object) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all nodes below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """A node and all nodes below it, parents first; what is whole is not looked into."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not node._whole:
+            waiting.extend(reversed(list(children(node))))
 
 
 def rebuild(value: Any, change: Callable[[Node], Node], within: tuple[type[Node], ...] = ()) -> Any:

@@ -7,6 +7,8 @@ values: equal plans dump to equal bytes, and `digest` names them.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from com.node import Node
 from com.schema import Type
 from com.source import Span
@@ -17,6 +19,8 @@ from com.source import Span
 class Field(Node):
     """A column of some rows."""
 
+    _whole: ClassVar[bool] = True
+
     name: str
     type: Type
     nullable: bool = True
@@ -25,6 +29,8 @@ class Field(Node):
 class Ref(Node):
     """What a placeholder names. `kind`: parameter, step, row (the variable of a loop), or clock ($now, $today).
     `slot` tells steps and loop variables of one name apart; it is 0 for parameters and the clock."""
+
+    _whole: ClassVar[bool] = True
 
     kind: str
     name: str

@@ -13,6 +13,8 @@ class Type(Node):
     """A value type. `kind` is one of int, float, decimal, text, bool, date, timestamp, json, bytes; interval and
     null occur in expressions only; unknown is what com has no type for, and silences what would follow an error."""
 
+    _whole: ClassVar[bool] = True
+
     kind: str
     precision: int = 0
     scale: int = 0
@@ -92,6 +94,7 @@ class Table(Node):
     """A table or view; a view has no key and is only read. In the dump of a tree its name stands for it."""
 
     _dumped: ClassVar[tuple[str, ...]] = ("name",)
+    _whole: ClassVar[bool] = True
 
     name: str
     columns: tuple[Column, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from com.compiler import ir
-from com.node import Node, children, rebuild
+from com.node import Node, children, rebuild, walk
 from com.plan import Ref
 from com.schema import INT, Table
 
@@ -111,7 +111,7 @@ def _as_set(step: ir.Step, loop: ir.ForEach) -> tuple[tuple[str, ...], SetStep] 
             return ir.Column(node.type, nullable.get(node.column, True), node.span, LOOP, node.column)
         return node
 
-    if any(isinstance(n, ir.RowsSource | ir.Values) and n.ref == variable for n in _walk(step.operation)):
+    if any(isinstance(n, ir.RowsSource | ir.Values) and n.ref == variable for n in walk(step.operation)):
         return None
     op = _operation(step)
     if isinstance(op, ir.Insert):
@@ -129,13 +129,6 @@ def _as_set(step: ir.Step, loop: ir.ForEach) -> tuple[tuple[str, ...], SetStep] 
         op = op.with_(assignments=assigned)
     op = op.with_(where=rebuild(op.where, put))
     return pins, SetStep(step.with_(operation=op, inferred="many"), rows)
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in children(node):
-        if not isinstance(child, Table):
-            yield from _walk(child)
 
 
 def _pins(op: ir.Update | ir.Delete, variable: Ref) -> tuple[str, ...] | None:
