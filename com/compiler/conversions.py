@@ -94,6 +94,14 @@ class Conversions(Resolution):
             return ir.Cast(target, converted.nullable, converted.span, converted, True)
         return converted
 
+    def ordered(self, made: ir.Expr, place: str) -> ir.Expr:
+        """The expression where its values are told apart or put in order: those of some types cannot be."""
+        if made.type.kind not in ("json", "interval"):
+            return made
+        hint = "json has no order: take a part of it, json_get(j, 'a')" if made.type == JSON else ""
+        self.report(messages.WrongArgument(place, "a value with an order", article(made.type), hint), made.span)
+        return self.poison(made.span)
+
     def common(self, made: Iterable[ir.Expr]) -> Type | None:
         """The one type that all these become, or None. Text literals follow the others."""
         result: Type | None = None

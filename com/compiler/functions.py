@@ -303,11 +303,11 @@ class Functions(Conversions):
             made = self._argument(function, function.name, want, arg)
             if made is None or made.type.is_unknown:
                 return None
-            if want == "any" and made.type.kind in ("json", "interval") and function.name in ("min", "max"):
-                self.report(
-                    messages.WrongArgument(function.name, "a value with an order", article(made.type), ""), arg.span
-                )
-                return None
+            if node.distinct or (want == "any" and function.name in ("min", "max")):
+                place = f"{function.name}(distinct …)" if node.distinct else function.name
+                made = self.ordered(made, place)
+                if made.type.is_unknown:
+                    return None
             if made.type.kind == "null":
                 made = made.with_(type=TEXT)
             fitted.append(made)
@@ -335,7 +335,7 @@ class Functions(Conversions):
         inside = env.at("a window", aggregates=env.aggregates)
         args = self._aggregate_arguments(node, function, inside)
         where = self.condition(node.where, inside) if node.where is not None else None
-        partition = tuple(self.expr(p, inside) for p in node.over.partition)
+        partition = tuple(self.ordered(self.expr(p, inside), "partition by") for p in node.over.partition)
         order = self.order_keys(node.over.order, inside)
         frame = self._frame(node.over.frame, inside) if node.over.frame is not None else None
         if args is None:
@@ -366,7 +366,8 @@ class Functions(Conversions):
 
     def order_keys(self, keys: tuple[syntax.OrderKey, ...], env: Env) -> tuple[ir.OrderKey, ...]:
         """Keys as written, nulls last unless said."""
-        return tuple(ir.OrderKey(self.expr(k.expr, env), k.descending, bool(k.nulls_first)) for k in keys)
+        made = [(self.ordered(self.expr(k.expr, env), "order by"), k) for k in keys]
+        return tuple(ir.OrderKey(expr, k.descending, bool(k.nulls_first)) for expr, k in made)
 
 
 def usage(function: Function) -> str:

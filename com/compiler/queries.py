@@ -107,23 +107,29 @@ class Queries(Expressions):
                 detail = f"column {mine.name} is {mine.expr.type} and {its.expr.type}"
                 self.report(messages.SidesDiffer(node.op, detail), its.expr.span)
                 return None
+            if node.op != "union" or not node.all:
+                self.ordered(mine.expr if mine.expr.type == common else its.expr, node.op)
             fields.append(Field(mine.name, common, mine.expr.nullable or its.expr.nullable))
         return tuple(fields)
 
     def _set_key(self, key: syntax.OrderKey, outputs: tuple[ir.Output, ...], op: str) -> ir.OrderKey | None:
         expr = key.expr
         if isinstance(expr, syntax.Number) and expr.text.isdigit() and 0 < int(expr.text) <= len(outputs):
-            return ir.OrderKey(outputs[int(expr.text) - 1].expr, key.descending, bool(key.nulls_first))
+            found = outputs[int(expr.text) - 1]
+            return ir.OrderKey(self._of_result(found, expr.span), key.descending, bool(key.nulls_first))
         if isinstance(expr, syntax.ColumnName):
             fits = spelled(expr.name.text, (o.name for o in outputs))
             if len(fits) == 1:
                 found = next(o for o in outputs if o.name == fits[0])
-                return ir.OrderKey(found.expr, key.descending, bool(key.nulls_first))
+                return ir.OrderKey(self._of_result(found, expr.span), key.descending, bool(key.nulls_first))
             near = near_names(expr.name.text, [o.name for o in outputs])
             self.report(messages.UnknownColumn(expr.name.text, "the result", near), expr.span)
             return None
         self.report(messages.OrderNotSelected(op), expr.span)
         return None
+
+    def _of_result(self, output: ir.Output, span: Span) -> ir.Expr:
+        return self.ordered(output.expr.with_(span=span), "order by")
 
     def fitted(self, relation: Relation, types: tuple[Type, ...]) -> ir.Query:
         """The query with its columns converted to these types (they convert)."""
@@ -224,7 +230,10 @@ class _Select:
         if grouped:
             self._check_grouped(outputs, having, order)
             outputs = tuple(ir.Output(o.name, self._surely(o.expr)) for o in outputs)
-        elif body.distinct:
+        if body.distinct:
+            for output in outputs:
+                c.ordered(output.expr, "select distinct")
+        if body.distinct and not grouped:
             for key in order:
                 if all(key.expr != o.expr for o in outputs) and not key.expr.type.is_unknown:
                     c.report(messages.OrderNotSelected("select distinct"), key.expr.span)
@@ -524,6 +533,7 @@ class _Select:
         env = self.env.at("group by")
         env.aliases = aliases
         made = self._ordinal(node, outputs) if isinstance(node, syntax.Number) else self.c.expr(node, env)
+        made = self.c.ordered(made.with_(span=node.span), "group by")
         for found in _inside(made):
             self.c.report(
                 messages.AggregateMisplaced(found.name, "group by", "group by what is aggregated over"), node.span
@@ -548,7 +558,7 @@ class _Select:
             bare = isinstance(node, syntax.ColumnName) and node.table is None
             fits = spelled(node.name.text, aliases) if isinstance(node, syntax.ColumnName) and bare else []
             expr = aliases[fits[0]].with_(span=node.span) if len(fits) == 1 else self.c.expr(node, env)
-        return ir.OrderKey(expr, key.descending, bool(key.nulls_first))
+        return ir.OrderKey(self.c.ordered(expr, "order by"), key.descending, bool(key.nulls_first))
 
     def _ordinal(self, node: syntax.Number, outputs: tuple[ir.Output, ...]) -> ir.Expr:
         if node.text.isdigit() and 0 < int(node.text) <= len(outputs):
