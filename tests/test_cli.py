@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from com import report
 from com.cli import ORDER, cli
+from com.runtime.calls import REGISTRY
 
 SCHEMA = """create table fruits (
   fruit_id int primary key generated always as identity,
@@ -378,3 +379,18 @@ def test_a_narrow_terminal_cuts_texts_before_times_and_numbers() -> None:
     rows = [(1234567, datetime(2026, 12, 1, 5, 58, 33), "a text that is rather long")]
     lines = report.plain(report.table_lines(("run", "when", "said"), rows, 45)).splitlines()
     assert lines[-1] == "1234567  2026-12-01 05:58:33  a text that is…"
+
+
+def test_a_replay_says_which_call_it_lacks(com: Com) -> None:
+    Path("calls.py").write_text("import com\n\n\n@com.call\ndef worth_of(name: str) -> int:\n    return len(name)\n")
+    Path("worth.com").write_text(
+        "program worth(name text);\n\nstep w: call worth_of($name);\n"
+        "step put: insert into fruits (fruit_name, price) values ($name, $w.value);\n"
+    )
+    assert com("--calls", "calls.py", "run", "worth.com", "-p", "name=fig").exit_code == 0
+    assert com("--calls", "calls.py", "replay", "1").exit_code == 0
+    REGISTRY.pop("worth_of")
+    found = com("replay", "1")
+    assert found.exit_code == 1
+    assert "CM205: no call is registered as worth_of" in found.stdout
+    assert "register the call: --calls FILE" in found.stdout

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from com.diagnostics import CannotGoBack, ChainBroken, Error, NoSuchRun, NotFromStart, RunPending
+from com.diagnostics import CannotGoBack, ChainBroken, Error, NoSuchRun, NotFromStart, RunPending, UnknownCall
 from com.node import Node, dump
 from com.plan import Plan
 from com.runtime import journal
@@ -186,7 +186,8 @@ def _again(
         plan = compile(text, schema, row.engine)
         given = restored(plan, json.loads(row.parameters))
     except Exception as error:  # whatever the compiler of today says to the text of then
-        found.note("run", "plan", row.plan, f"{type(error).__name__}: {error}", found.cause or "compiler changed")
+        said, cause = _why_not(error, "compiler changed")
+        found.note("run", "plan", row.plan, said, found.cause or cause)
         return
     program = Program(plan, copy)
     same_plan = found.expect("run", "plan", row.plan, program.digest, found.cause or "compiler changed")
@@ -230,6 +231,15 @@ def _again(
     found.expect("outcome", "answer", row.answer, done.answer, cause or "journal or memory changed")
     found.expect("outcome", "rows", row.result, result, cause or "journal or memory changed")
     found.expect("outcome", "hash", row.outcome, outcome, cause or "journal or memory changed")
+
+
+def _why_not(error: Exception, otherwise: str) -> tuple[str, str]:
+    """What is said against doing a run again, and the cause. A function is not called again, but must be known."""
+    if isinstance(error, Error):
+        message = error.message
+        said = f"{message.code}: {message.fill(message.text)}"
+        return said, "register the call: --calls FILE" if isinstance(message, UnknownCall) else otherwise
+    return f"{type(error).__name__}: {error}", otherwise
 
 
 def _compare(recorded: tuple[StepRow, ...], done: tuple[StepRun, ...], cause: str, found: _Found) -> None:
@@ -312,7 +322,8 @@ def _redo(link: Link, target: Link, runner: Runner, row: RunRow, compile: Compil
         calls = journal.read_calls(link, row.run)
         outcome = runner.run(Program(plan, target), schema, order, number=row.run, calls=calls)
     except Error as error:
-        return Difference(place, "status", "done", str(error), "the journal does not lead there")
+        said, cause = _why_not(error, "the journal does not lead there")
+        return Difference(place, "status", "done", said, cause)
     made = journal.read_run(target, row.run)
     if made.outcome != row.outcome or outcome.run_id != row.run:
         return Difference(place, "outcome", str(row.outcome), str(made.outcome), "the journal does not lead there")
