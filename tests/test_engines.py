@@ -169,6 +169,25 @@ def test_an_int_that_leaves_64_bits_is_an_error(shops: tuple[lowers.Shop, Engine
     assert codes[0] == codes[1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "return cast($f as decimal(4, 2)) as x;",
+        "return cast($f * 0.8103 as decimal(4, 2)) as x;",
+        "return cast($t as decimal(4, 2)) as x;",
+        "return cast($n as decimal(4, 2)) as x;",
+        "return cast($d as decimal(4, 2)) as x;",
+        "return cast($d * 10 as decimal(4, 2)) as x;",
+        "step a: update fruits set price = price * 100000000 where true;",
+        "step a: update fruits set price = (select sum(price) * 100000000 from fruits) where true;",
+        "step a: insert into fruits (name, price, stock) select 'x' || name, $f * 1000000, 1 from fruits;",
+    ],
+)
+def test_a_decimal_has_no_more_digits_than_its_type(shops: tuple[lowers.Shop, EngineShop], text: str) -> None:
+    header = "program p(f float = 123.456, t text = '123.456', n int = -100, d decimal(8,3) = 123.456);\n"
+    assert [told(shop, header + text, {}) for shop in shops] == ["CM509", "CM509"]
+
+
 @pytest.mark.parametrize(("text", "wanted"), lowers.QUERIES, ids=[text for text, _ in lowers.QUERIES])
 def test_a_query(shops: tuple[lowers.Shop, EngineShop], text: str, wanted: list[Any]) -> None:
     many = [{"v": 1, "w": "fig"}, {"v": 2, "w": "kiwi"}, {"v": 3, "w": "apple"}]

@@ -197,14 +197,21 @@ def _whole(w: Writer, form: Tree) -> Tree:
     return w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
 
 
+def _sized(type_: Type) -> str:
+    return f"NUMERIC({type_.precision}, {type_.scale})"
+
+
 def _cast(w: Writer, e: ir.Cast) -> Tree:
     source, target = e.operand.type, e.type
     tree = w.expr(e.operand)
     match source.kind, target.kind:
         case ("null", _):
             return w.cast(tree, _named(target))
-        case ("decimal" | "float", "decimal") if source.kind == "float" or target.scale < source.scale:
-            return w.call("round", _numeric(w, e.operand), w.number(target.scale))
+        case ("int" | "decimal" | "float", "decimal"):
+            kept = source.kind == "decimal" and target.scale >= source.scale
+            if kept and target.precision - target.scale >= source.precision - source.scale:
+                return tree
+            return w.cast(_numeric(w, e.operand), _sized(target))
         case ("decimal" | "float", "int"):
             return w.cast(w.call("round", _numeric(w, e.operand)), "BIGINT")
         case ("int" | "float" | "decimal", "bool"):
@@ -220,6 +227,8 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return _timestamp_text(w, tree)
         case ("bytes", "text"):
             return w.call("encode", tree, w.text("hex"))
+        case ("text", "decimal"):
+            return w.cast(_read(w, tree, target), _sized(target))
         case ("text", kind) if kind != "text":
             return _read(w, tree, target)
         case (a, b) if a == b:

@@ -242,8 +242,8 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
     match source.kind, target.kind:
         case ("null", _):
             return tree
-        case ("decimal" | "float", "decimal") if source.kind == "float" or target.scale < source.scale:
-            return w.call("com_round", tree, w.number(target.scale))
+        case ("int" | "decimal" | "float" | "text", "decimal"):
+            return _fitted(w, tree, source, target)
         case ("int" | "decimal", "float"):
             return w.cast(tree, "REAL")
         case ("decimal" | "float", "int"):
@@ -254,8 +254,6 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return w.cast(tree, "TEXT")
         case ("decimal" | "float" | "bool", "text"):
             return w.call("com_text", w.text(source.kind), w.number(source.scale), tree)
-        case ("text", "decimal"):
-            return w.call("com_round", w.call("com_cast", w.text("decimal"), tree), w.number(target.scale))
         case ("text", kind) if kind != "text":
             return w.call("com_cast", w.text(kind), tree)
         case ("date", "timestamp"):
@@ -264,6 +262,17 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return w.call("substr", tree, w.number(1), w.number(10))
         case _:
             return tree
+
+
+def _fitted(w: Writer, tree: Tree, source: Type, target: Type) -> Tree:
+    """A number as a decimal: rounded if it has more digits, refused if it has more before the point than there is room."""
+    room = target.precision - target.scale
+    if source.kind == "text":
+        tree = w.call("com_cast", w.text("decimal"), tree)
+    needed = {"decimal": source.precision - source.scale, "int": 19}.get(source.kind)
+    if needed is None or needed > room:
+        return w.call("com_fit", tree, w.number(target.precision), w.number(target.scale))
+    return w.call("com_round", tree, w.number(target.scale)) if source.scale > target.scale else tree
 
 
 # ---------------------------------------------------------------- aggregates

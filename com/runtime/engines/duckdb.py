@@ -259,6 +259,8 @@ class DuckLink(NativeLink):
             if found:
                 wanted = (found["t1"] or found["t2"] or found["t3"]).lower()
                 value = next(v for v in (found["v1"], found["v2"], found["v3"]) if v is not None)
+                if wanted == "decimal" and _NUMBER.fullmatch(value):
+                    return overflow(said, f"{value} is too large for its type")
                 return converted(value, _NAMES.get(wanted, wanted), said)
         if isinstance(error, duckdb.OutOfRangeException | OverflowError) or _TOO_LARGE.search(said):
             return overflow(said, text.rstrip("!"))
@@ -315,6 +317,7 @@ _CONVERT = re.compile(
     r"|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
     r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\""
 )
+_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
 _TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(

@@ -84,6 +84,13 @@ def _decimal(x: Any, scale: int) -> Any:
     return float(scaled)
 
 
+def _fit(x: Any, precision: int, scale: int) -> Any:
+    rounded = _round(x, scale)
+    if abs(rounded) >= 10 ** (precision - scale):
+        raise Refused(Overflow(f"{float_text(float(rounded))} is too large for decimal({precision}, {scale})"))
+    return rounded
+
+
 def _floor(x: Any) -> Any:
     return x if isinstance(x, int) else float(_exact(x).to_integral_value(ROUND_FLOOR))
 
@@ -401,6 +408,7 @@ class _Stddev:
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "com_round": (2, _round),
+    "com_fit": (3, _fit),
     "com_int": (1, _int),
     "com_decimal": (2, _decimal),
     "com_floor": (1, _floor),
