@@ -30,7 +30,7 @@ def records(count: int, seed: int = 7) -> Iterator[Record]:
     """Deliveries of every fruit, then mostly sales, with a price change and a delivery now and then."""
     chance = random.Random(seed)
     for name in FRUITS:
-        yield "record_delivery", delivery(name, 1_000_000_000)
+        yield "record_delivery", delivery(name, 10_000_000)
     for number in range(count - len(FRUITS)):
         day = f"{2023 + number // 40_000}-{number // 3_500 % 12 + 1:02}-{number // 130 % 28 + 1:02}"
         kind = chance.random()

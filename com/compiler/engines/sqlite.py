@@ -265,7 +265,7 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
 
 
 def _fitted(w: Writer, tree: Tree, source: Type, target: Type) -> Tree:
-    """A number as a decimal: rounded if it has more digits, refused if it has more before the point than there is room."""
+    """A number as a decimal: rounded to its digits, refused if there is no room for it before the point."""
     room = target.precision - target.scale
     if source.kind == "text":
         tree = w.call("com_cast", w.text("decimal"), tree)
