@@ -47,8 +47,8 @@ format: setup  ## format the code, mend what can be mended
 	$(BIN)/ruff check --fix .
 
 lock:  ## choose versions anew (needs uv)
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --upgrade \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet --output-file requirements.lock
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+		--upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet --output-file requirements.lock
 
 clean:  ## remove what was made
 	rm -rf .venv build dist $(TABLES) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
