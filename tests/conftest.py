@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
 from hypothesis import settings
 from sqlalchemy import make_url
 
@@ -24,6 +25,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--update") and os.environ.get("CI"):
         raise pytest.UsageError("--update is not for CI")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The servers are there before the first test, and before the processes that share the tests."""
+    config = session.config
+    if not hasattr(config, "workerinput") and not config.getoption("collectonly"):
+        config.add_cleanup(servers.provide())
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    yield
+    for engine in servers.ENGINES:
+        if reason := servers.missing(engine):
+            terminalreporter.write_line(f"NOT TESTED: {engine}: {reason} ({servers.variable(engine)} names a server)",
+                                        red=True, bold=True)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -43,24 +61,7 @@ def root() -> Path:
 
 # ---------------------------------------------------------------- memories of each engine
 
-POSTGRES = os.environ.get("COM_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
-MYSQL = os.environ.get("COM_TEST_MYSQL", "mysql://root@127.0.0.1:3306/mysql")
-ENGINES = ("sqlite", "postgres", "duckdb", "mysql")
-
-
-def _server(engine: str) -> Any:
-    """A connection to the server of an engine, as its administrator; skips if there is none."""
-    url = make_url(POSTGRES if engine == "postgres" else MYSQL)
-    try:
-        if engine == "postgres":
-            psycopg = pytest.importorskip("psycopg")
-            given = url.translate_connect_args(username="user", database="dbname")
-            return url, psycopg.connect(autocommit=True, connect_timeout=3, **given)
-        pymysql = pytest.importorskip("pymysql")
-        return url, pymysql.connect(autocommit=True, connect_timeout=3, **url.translate_connect_args(username="user"))
-    except Exception as error:
-        variable = "COM_TEST_POSTGRES" if engine == "postgres" else "COM_TEST_MYSQL"
-        pytest.skip(f"NOT TESTED: no server of {engine} at {url}, name one in {variable}: {error}")
+ENGINES = servers.ENGINES
 
 
 @pytest.fixture
@@ -72,18 +73,19 @@ def fresh(tmp_path: Path) -> Iterator[Callable[[str], str]]:
         name = f"com_test_{os.getpid()}_{uuid.uuid4().hex[:12]}"
         if engine == "sqlite":
             return f"sqlite:///{tmp_path}/{name}.db"
+        if reason := servers.missing(engine):
+            pytest.skip(f"{engine} is not tested: {reason}")
         if engine == "duckdb":
-            pytest.importorskip("duckdb")
             return f"duckdb:///{tmp_path}/{name}.duckdb"
-        url, server = _server(engine)
+        server = servers.connect(engine)
         more = "template template0 encoding 'UTF8'" if engine == "postgres" else "character set utf8mb4"
         _say(server, f"create database {name} {more}")
         made.append((engine, name))
-        return url.set(database=name).render_as_string(hide_password=False)
+        return make_url(servers.address(engine)).set(database=name).render_as_string(hide_password=False)
 
     yield make
     for engine, name in made:
-        _, server = _server(engine)
+        server = servers.connect(engine)
         if engine == "mysql":  # whoever still has it open would keep it
             with server.cursor() as cursor:
                 cursor.execute(f"select id from information_schema.processlist where db = '{name}'")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import servers
 import test_lower as lowers
 from sqlalchemy import URL, make_url
 
@@ -23,51 +21,14 @@ from com.runtime.outcome import Outcome, RunError
 from com.schema import schema_hash
 
 ENGINES = ("postgres", "duckdb", "mysql")
-ADDRESSES = {
-    "postgres": os.environ.get("COM_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres"),
-    "mysql": os.environ.get("COM_TEST_MYSQL", "mysql://root@127.0.0.1:3306/mysql"),
-}
 CLOCK = datetime(2024, 2, 29, 13, 5)
 
 
 def administer(engine: str, *statements: str) -> None:
     """Runs statements on the server itself."""
-    address = make_url(ADDRESSES[engine])
-    driver: Any
-    if engine == "postgres":
-        import psycopg
-
-        driver = psycopg.connect(
-            host=address.host, port=address.port, user=address.username, password=address.password, autocommit=True,
-            dbname=address.database, connect_timeout=3,
-        )  # fmt: skip
-    else:
-        import pymysql
-
-        driver = pymysql.connect(
-            host=address.host, port=address.port or 3306, user=address.username, password=address.password or "",
-            autocommit=True, connect_timeout=3,
-        )  # fmt: skip
-    with driver, driver.cursor() as cursor:
+    with servers.connect(engine) as server, server.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
-
-
-@cache
-def reachable(engine: str) -> str:
-    """Why an engine cannot be tried here, or nothing."""
-    try:
-        if engine == "duckdb":
-            import duckdb
-
-            assert duckdb.__version__
-        else:
-            administer(engine, "select 1")
-    except Exception as error:
-        reason = f"{engine} IS NOT TESTED: {ADDRESSES.get(engine, 'duckdb')}: {error}"
-        warnings.warn(reason, stacklevel=2)
-        return reason
-    return ""
 
 
 def new_memory(engine: str, folder: Path) -> tuple[str, Callable[[], None]]:
@@ -82,7 +43,7 @@ def new_memory(engine: str, folder: Path) -> tuple[str, Callable[[], None]]:
     else:
         administer(engine, f"create database {name}")
         drop = f"drop database if exists {name}"
-    url: URL = make_url(ADDRESSES[engine]).set(database=name)
+    url: URL = make_url(servers.address(engine)).set(database=name)
     return url.render_as_string(hide_password=False), lambda: administer(engine, drop)
 
 
@@ -118,8 +79,8 @@ def told(shop: lowers.Shop, text: str, parameters: dict[str, Any]) -> Any:
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     name: str = request.param
-    if reason := reachable(name):
-        pytest.skip(reason)
+    if reason := servers.missing(name):
+        pytest.skip(f"{name} is not tested: {reason}")
     return name
 
 
