@@ -61,19 +61,41 @@ def test_it_ships_the_grammar_and_its_tables(wheel: Path) -> None:
     assert not any(name.startswith("tests/") for name in names)
 
 
-def test_it_checks_and_runs_a_program(wheel: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def alone(wheel: Path, tmp_path: Path) -> Path:
+    """The Python of an environment that has the wheel, and what it needs without an extra."""
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     for package in needed(wheel):
         lend(package, site)
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(site)
+    return tmp_path / "venv" / "bin" / "python"
+
+
+@pytest.mark.parametrize(
+    ("url", "driver", "extra"),
+    [
+        ("postgresql://me@127.0.0.1/shop", "psycopg", "postgres"),
+        ("duckdb:///shop.duckdb", "duckdb", "duckdb"),
+        ("mysql://me@127.0.0.1/shop", "PyMySQL", "mysql"),
+    ],
+)
+def test_it_names_the_extra_of_a_driver(alone: Path, tmp_path: Path, url: str, driver: str, extra: str) -> None:
+    (tmp_path / "shop.duckdb").touch()
+    words = [alone, "-I", "-m", "com", "log", "--memory", url]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    told = done.stdout + done.stderr
+    assert done.returncode and "CM593" in told
+    assert f"its driver {driver} is not installed" in told and f"pip install 'com[{extra}]'" in told
+
+
+def test_it_checks_and_runs_a_program(alone: Path, tmp_path: Path) -> None:
     (tmp_path / "schema.com").write_text(SCHEMA)
     (tmp_path / "add.com").write_text(PROGRAM)
 
     def com(*words: str) -> str:
-        python = tmp_path / "venv" / "bin" / "python"
-        done = subprocess.run([python, "-I", "-m", "com", *words], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([alone, "-I", "-m", "com", *words], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
