@@ -57,7 +57,8 @@ def decimal(precision: int, scale: int) -> Type:
 class Column(Node):
     """A column. `default` and a table's checks are com expressions as text (as the engine wrote them when
     `portable` is false); `generated` ids are taken by the runtime; `engine_type` is set for unknown types; what is
-    `computed` the engine fills by itself, and nobody writes it."""
+    `computed` the engine fills by itself, and nobody writes it; what is `adapted` is cast wherever it is read, for the
+    engine compares or shows it otherwise than com."""
 
     name: str
     type: Type
@@ -66,6 +67,7 @@ class Column(Node):
     generated: bool = False
     engine_type: str = ""
     computed: bool = False
+    adapted: bool = False
 
 
 class ForeignKey(Node):
@@ -152,6 +154,7 @@ def _table(table: Table) -> dict[str, object]:
                 "generated": c.generated,
                 "engine_type": c.engine_type,
                 **({"computed": True} if c.computed else {}),
+                **({"adapted": True} if c.adapted else {}),
             }
             for c in table.columns
         ],
@@ -177,6 +180,7 @@ def load_schema(text: str) -> Schema:
                 c["generated"],
                 c["engine_type"],
                 c.get("computed", False),
+                c.get("adapted", False),
             )
             for c in t["columns"]
         )

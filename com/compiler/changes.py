@@ -18,7 +18,7 @@ from com.compiler.sql import Sql, has_query, reads_tables
 from com.diagnostics import Diagnostic, Message
 from com.node import Node, rebuild, walk
 from com.plan import Field, Statement, Write
-from com.schema import INT, TEXT, Table, Type
+from com.schema import INT, JSON, TEXT, Column, Table, Type
 
 T = TypeVar("T")
 _KEPT: dict[int, tuple[Table, dict[object, Any]]] = {}
@@ -80,7 +80,7 @@ class _Write:
             return tuple((o.name, o.expr) for o in self.operation.returning)
         alias = self.target_alias()
         return tuple(
-            (c.name, ir.Column(c.type, c.nullable, self.step.span, alias, c.name))
+            (c.name, ir.Column(c.type, c.nullable, self.step.span, alias, c.name, c.adapted))
             for c in self.table.columns
             if not c.type.is_unknown
         )
@@ -113,7 +113,7 @@ class _Write:
         """What orders rows by a column: its value, or whether it is null and then its value or another."""
         found = self.table.column(name)
         assert found is not None
-        tree = column(self.target_alias() if self.engine.aliased else "", name)
+        tree = self.read(s, self.target_alias() if self.engine.aliased else "", found)
         if not found.nullable or name in self.key:
             return [(tree, found.type)]
         missing = nodes.is_null(tree)
@@ -140,10 +140,14 @@ class _Write:
         """A row as a JSON object."""
 
         def make() -> Tree:
-            columns = [(c.name, self.engine.image(s, c.type, column(alias, c.name))) for c in self.table.columns]
+            columns = [(c.name, self.engine.image(s, c.type, self.read(s, alias, c))) for c in self.table.columns]
             return nodes.once(self.engine.objects(s, columns), self.engine.dialect)
 
         return self.kept(("image", alias), make)
+
+    def read(self, s: Sql, alias: str, c: Column) -> Tree:
+        made: Tree = self.engine.adapt(s, c.type, column(alias, c.name)) if c.adapted else column(alias, c.name)
+        return made
 
     def kept(self, what: object, make: Callable[[], T]) -> T:
         """What depends on the table alone, made once."""
@@ -162,6 +166,8 @@ class _Write:
     def key_of(self, s: Sql, trees: Sequence[Tree]) -> Tree:
         """A row's key as a JSON array."""
         types = [c.type for n in self.key for c in self.table.columns if c.name == n]
+        if self.engine.typed:  # an unknown type as the text that is cast back to it
+            types = [JSON if type_.is_unknown else type_ for type_ in types]
         made: Tree = self.engine.arrays(
             s, [self.engine.image(s, t, tree) for t, tree in zip(types, trees, strict=True)]
         )
@@ -195,10 +201,15 @@ class _Write:
         for index, key in enumerate(self.key):
             found = self.table.column(key)
             assert found is not None
-            noted = self.engine.extract(s, column(plan.CHANGES, "key"), index)
-            conditions.append(nodes.binary("=", column(name, key), self.engine.part(s, found.type, noted)))
+            conditions.append(nodes.binary("=", column(name, key), self.noted_key(s, found, index)))
         image = nodes.select([self.image(s, name)], nodes.table(name), nodes.both(conditions))
         return s.statement(nodes.update(nodes.table(plan.CHANGES), [("after", nodes.scalar(image))], own))
+
+    def noted_key(self, s: Sql, c: Column, index: int) -> Tree:
+        """A part of the key that stands in com_change, as the column holds it."""
+        noted: Tree = self.engine.part(s, c.type, self.engine.extract(s, column(plan.CHANGES, "key"), index))
+        strict = c.type.is_unknown and c.engine_type and self.engine.dialect == "postgres"
+        return s.cast(noted, c.engine_type) if strict else noted
 
     def script(
         self,
@@ -273,7 +284,7 @@ class _Update(_Changed):
             s.unsupported("the rows that an update of a table without a key writes", "give the table a primary key")
             return None
         own = self.own_changes(s, plan.CHANGES)
-        keys = [self.engine.part(s, c.type, self.engine.extract(s, column(plan.CHANGES, "key"), i))
+        keys = [self.noted_key(s, c, i)
                 for i, k in enumerate(self.key) if (c := self.table.column(k)) is not None]  # fmt: skip
         met = nodes.both(nodes.binary("=", column(op.alias, k), tree) for k, tree in zip(self.key, keys, strict=True))
         trees = [nodes.alias(s.expr(e), n) for n, e in self.outputs()]
@@ -336,6 +347,11 @@ class _Insert(_Write):
         self.ids = operation.table.name if operation.identity is not None else ""
         self.source: Statement | None = None
         self.staged: plan.Ref | None = None
+
+    def insert(self, source: Tree, conflict: Tree | None = None, returning: Sequence[Tree] = ()) -> Tree:
+        if self.identity is not None and self.engine.overriding:
+            source = nodes.worded(self.engine.overriding, source)
+        return nodes.insert(self.table.name, self.names(), source, conflict, returning)
 
     def write(self) -> Write:
         op = self.op
@@ -414,7 +430,7 @@ class _Insert(_Write):
         s = self.sql(self.op)
         rows = [[*self.id(s, nodes.number(i)), *map(s.expr, row)] for i, row in enumerate(source.rows, 1)]
         trees, fields, hidden = self.returned(s)
-        main = s.statement(nodes.insert(self.table.name, self.names(), nodes.values(rows), None, trees), fields, hidden)
+        main = s.statement(self.insert(nodes.values(rows), None, trees), fields, hidden)
         after: list[Statement] = []
         if self.key and self.identity is not None:
             after = [self.images_of_new()]
@@ -483,12 +499,12 @@ class _Insert(_Write):
         s = self.sql(query)
         trees, fields, hidden = self.returned(s)
         if self.identity is None and isinstance(query, ir.Select):
-            main = nodes.insert(self.table.name, self.names(), s.query(query), None, trees)
+            main = self.insert(s.query(query), None, trees)
             before, after = self._staged_keys(query)
             return self.script([s.statement(main, fields, hidden)], before=before, after=after)
         source, order = self.rows(s, query)
         columns = [*self.id(s, nodes.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
-        main = nodes.insert(self.table.name, self.names(), nodes.select(columns, source), None, trees)
+        main = self.insert(nodes.select(columns, source), None, trees)
         before, after = ([], [self.images_of_new()] if self.key else []) if self.ids else self._staged_keys(query)
         return self.script([s.statement(main, fields, hidden)], before=before, after=after, ids=self.ids)
 
@@ -529,10 +545,10 @@ class _Insert(_Write):
         row = [*self.id(s, nodes.number(1)), *map(s.expr, values)]
         if self.engine.upserts:
             action = nodes.on_conflict(conflict.columns, assigned)
-            return nodes.insert(self.table.name, self.names(), nodes.values([row]), action, trees)
+            return self.insert(nodes.values([row]), action, trees)
         there = self.given(s, values, conflict.columns, self.table.name)
         new = nodes.negated(nodes.exists(nodes.select([nodes.number(1)], nodes.table(self.table.name), there)))
-        return nodes.insert(self.table.name, self.names(), nodes.select(row, where=new), None, trees)
+        return self.insert(nodes.select(row, where=new), None, trees)
 
     def _standing(self, conflict: ir.Conflict, values: Sequence[ir.Expr]) -> Statement:
         """The row that stands there now."""
@@ -744,7 +760,7 @@ class _Insert(_Write):
         source, order, new = self._new(s, conflict, query, nullable)
         columns = [*self.id(s, nodes.row_number(order)), *[column(SOURCE, c) for c in self.op.columns]]
         made = nodes.select(columns, source, new, () if self.identity is not None else order)
-        return nodes.insert(self.table.name, self.names(), made, None, trees)
+        return self.insert(made, None, trees)
 
     def _update_or_insert(
         self,

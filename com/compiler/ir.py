@@ -6,6 +6,8 @@ Casts. Nothing here can be wrong for a reason that the writer of the program cou
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from com.node import Node
 from com.plan import Effect, Field, Parameter, Ref
 from com.schema import Table, Type
@@ -30,10 +32,15 @@ class Constant(Expr):
 
 class Column(Expr):
     """A column of a source in scope (`alias` is that of the source; in the order of a set operation it is empty and
-    `name` an output column; `excluded` names the proposed row in `on conflict do update`)."""
+    `name` an output column; `excluded` names the proposed row in `on conflict do update`). `adapted`: see
+    com.schema.Column; it is the table's affair, and no part of what is meant."""
+
+    _silent: ClassVar[frozenset[str]] = frozenset({"span", "adapted"})
+    _dumped: ClassVar[tuple[str, ...]] = ("type", "nullable", "span", "alias", "name")
 
     alias: str
     name: str
+    adapted: bool = False
 
 
 class Value(Expr):

@@ -154,6 +154,10 @@ class Seen:
         column = self.table.column(name) if self.table is not None else None
         return column is not None and column.nullable
 
+    def adapts(self, name: str) -> bool:
+        """True if the column is cast wherever it is read."""
+        return self.table is not None and any(c.adapted and c.name == name for c in self.table.columns)
+
     def nullable(self) -> None:
         """All columns may be null from here on: the other side of an outer join may have no partner."""
         self.fields = tuple(f.with_(nullable=True) for f in self.fields)

@@ -314,6 +314,11 @@ def type_name(text_: str) -> Tree:
     return exp.DataType(this=exp.DType.USERDEFINED, kind=text_)
 
 
+def worded(*parts: str | Tree) -> Tree:
+    """Trees between words of an engine's own syntax."""
+    return Words(expressions=list(parts))
+
+
 # ---------------------------------------------------------------- trees to text
 
 

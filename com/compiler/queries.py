@@ -434,7 +434,7 @@ class _Select:
         field = next((f for f in seen.fields if f.name == name), None)
         if field is None:
             return ir.Column(INT, False, self.body.span, seen.alias, name)
-        return ir.Column(field.type, field.nullable, self.body.span, seen.alias, name)
+        return ir.Column(field.type, field.nullable, self.body.span, seen.alias, name, seen.adapts(name))
 
     def _total(
         self, order: tuple[ir.OrderKey, ...], row_key: list[ir.Expr], outputs: tuple[ir.Output, ...], card: str

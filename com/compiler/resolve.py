@@ -140,7 +140,7 @@ class Resolution:
         field = next(f for f in seen.fields if f.name == fits[0])
         if seen.table is not None:
             self.reads.setdefault(seen.table.name, set()).add(field.name)
-        return ir.Column(field.type, field.nullable, node.span, seen.alias, field.name)
+        return ir.Column(field.type, field.nullable, node.span, seen.alias, field.name, seen.adapts(field.name))
 
     def _read_again(self, made: ir.Expr, env: Env) -> None:
         for column in columns_in(made):

@@ -155,7 +155,8 @@ class Sql:
         """The tree of an expression."""
         match e:
             case ir.Column():
-                return column(self.names.get(e.alias, e.alias) if self.names else e.alias, e.name)
+                read = column(self.names.get(e.alias, e.alias) if self.names else e.alias, e.name)
+                return self.engine.adapt(self, e.type, read) if e.adapted else read
             case ir.Value():
                 return self.bind(plan.Scalar(e.ref, e.column, e.type))
             case ir.Constant():

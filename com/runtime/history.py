@@ -285,12 +285,19 @@ class Undo:
             self._run(table, sql, values, key)
 
     def _is(self, table: Table, key: dict[str, Any], row: dict[str, Any] | None) -> bool:
-        columns = ", ".join(self.link.quote(c.name) for c in table.columns)
+        columns = ", ".join(self._read(c) for c in table.columns)
         sql = f"select {columns} from {self.link.quote(table.name)} where {self._where(table)}"
         found = self.link.ask(sql, *self._encoded(table, key))
         if row is None or not found:
             return row is None and not found
         return all(self._same(c, value, row.get(c.name)) for c, value in zip(table.columns, found[0], strict=True))
+
+    def _read(self, column: Column) -> str:
+        """A column as its image has it, where the engine would show it otherwise."""
+        named = self.link.quote(column.name)
+        shown = column.type.is_unknown or (column.adapted and column.type.kind == "text")
+        bare = column.type.is_unknown and column.adapted
+        return "lower(hex({}))".format(named) if bare else self.link.as_text.replace("{}", named) if shown else named
 
     def _same(self, column: Column, held: Any, noted: Any) -> bool:
         try:

@@ -160,7 +160,7 @@ class Memory:
             link.begin(write=False)
         try:
             stamp = link.stamp()
-            found = reflect(link, self.url)
+            found = reflect(link)
             declared, made = self._declared("schema"), self._declared("made")
         finally:
             if own:
@@ -200,7 +200,7 @@ class Memory:
             link.begin()
             for statement in statements:
                 link.run(statement, {})
-            made = reflect(link, self.url).schema
+            made = reflect(link).schema
             journal.create(link, {"schema": schema_hash(schema), "made": schema_hash(made), **known})
             for kept in (schema, made):
                 journal.keep(link, "com_schema", schema_hash(kept), dump_schema(kept))

@@ -392,6 +392,7 @@ class _Attempts:
             if last != done.counters.get(table):
                 self.link.put("delete from com_id where tbl = ?", [[table]])
                 self.link.put("insert into com_id values (?, ?)", [[table, last]])
+                self.link.move_sequence(table, last)
 
     def _record(self, failed: RunError) -> None:
         """Writes the failed run's row, in a transaction of its own."""

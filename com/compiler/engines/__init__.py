@@ -109,11 +109,13 @@ class Engine(Node):
     decimal can have; `cut` makes an error of a limit or offset below zero.
 
     `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
-    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `row_id` tells rows of a table
+    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `adapt` does all
+    that a column needs which others made (see com.schema.Column); `row_id` tells rows of a table
     without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
     `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: inserts have
     `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
-    sequences; `foreign_keys`: the engine can be left to check them."""
+    sequences; `overriding`: the words that let a program give an id where the engine makes it; `foreign_keys`: the
+    engine can be left to check them."""
 
     name: str
     title: str
@@ -136,6 +138,7 @@ class Engine(Node):
     bound: Callable[[Writer, Type, Tree], Tree] = _bare
     operand: Callable[[Writer, Type, Tree], Tree] = _bare
     collate: Callable[[Writer, Type, Tree], Tree] = _bare
+    adapt: Callable[[Writer, Type, Tree], Tree] = _bare
     literal: Callable[[Writer, object, Type], Tree | None] = _plain
     divided: Callable[[Writer, Tree, Tree], Tree] = _divided
     row_id: str = "_rowid_"
@@ -146,6 +149,7 @@ class Engine(Node):
     filters: bool = True
     counts: bool = True
     sequences: bool = False
+    overriding: str = ""
     foreign_keys: bool = True
 
 

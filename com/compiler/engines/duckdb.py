@@ -36,6 +36,11 @@ def _operand(w: Writer, type_: Type, tree: Tree) -> Tree:
     return w.cast(tree, "BIGINT") if type_ == INT else tree
 
 
+def _adapt(w: Writer, type_: Type, tree: Tree) -> Tree:
+    """An instant as UTC; a text under no collation that folds letters."""
+    return w.collated(tree, '"binary"') if type_.kind == "text" else w.cast(tree, _named(type_))
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -235,6 +240,8 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
             return _hex(w, tree)
         case "int" | "decimal" | "text":
             return tree
+        case "unknown":
+            return t.quoted(w, w.cast(tree, "VARCHAR"))
         case _:
             return w.cast(tree, "VARCHAR")
 
@@ -308,6 +315,7 @@ ENGINE = Engine(
     lambda w, tree: tree,
     bound=t.bounds(_named),
     operand=_operand,
+    adapt=_adapt,
     literal=t.literals(_named, True),
     divided=lambda w, left, right: w.binary("//", left, t.unless_zero(w, right)),
     row_id="rowid",

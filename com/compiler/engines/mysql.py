@@ -40,6 +40,13 @@ def _bound(w: Writer, type_: Type, tree: Tree) -> Tree:
     return w.cast(tree, _named(type_)) if type_.kind in ("decimal", "float", "date", "timestamp") else tree
 
 
+def _adapt(w: Writer, type_: Type, tree: Tree) -> Tree:
+    """A text of any character set, under no collation that folds letters or leaves out blanks; a shape as its bytes."""
+    if type_.kind != "text":
+        return _hex(w, tree)
+    return w.collated(w.words("CONVERT(", tree, " USING utf8mb4)"), _COLLATION)
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -374,6 +381,8 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
             return tree
         case "json":  # else it would stand in the image as JSON
             return w.collated(w.call("concat", tree, w.text("")), _COLLATION)
+        case "unknown":
+            return t.quoted(w, w.cast(tree, "CHAR"))
         case _:
             return w.cast(tree, "CHAR")
 
@@ -474,6 +483,7 @@ ENGINE = Engine(
     38,
     lambda w, tree: tree,
     bound=_bound,
+    adapt=_adapt,
     literal=t.literals(_named),
     divided=lambda w, left, right: w.binary("//", left, right),
     row_id="",

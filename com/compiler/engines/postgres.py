@@ -32,6 +32,11 @@ def _collate(w: Writer, type_: Type, tree: Tree) -> Tree:
     return w.collated(tree, '"C"') if type_.kind == "text" else tree
 
 
+def _adapt(w: Writer, type_: Type, tree: Tree) -> Tree:
+    """An instant as UTC; a text without the blanks that fill it, under no collation that folds letters."""
+    return _collate(w, type_, w.cast(tree, _named(type_)))
+
+
 # ---------------------------------------------------------------- numbers
 
 
@@ -300,6 +305,8 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
             return w.call("encode", tree, w.text("hex"))
         case "int" | "decimal" | "text":
             return tree
+        case "unknown":
+            return t.quoted(w, w.cast(tree, "TEXT"))
         case _:
             return w.cast(tree, "TEXT")
 
@@ -393,9 +400,11 @@ ENGINE = Engine(
     bound=t.bounds(_named),
     operand=_operand,
     collate=_collate,
+    adapt=_adapt,
     literal=t.literals(_named),
     divided=lambda w, left, right: w.binary("/", left, t.unless_zero(w, right)),
     row_id="ctid",
     typed=True,
     aliased=True,
+    overriding="OVERRIDING SYSTEM VALUE ",
 )

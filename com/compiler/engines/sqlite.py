@@ -475,4 +475,5 @@ ENGINE = Engine(
     -1,
     15,
     _cut,
+    adapt=lambda w, type_, tree: w.collated(tree, "BINARY"),
 )

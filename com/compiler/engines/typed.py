@@ -239,6 +239,12 @@ def short_exponent(w: Writer, tree: Tree) -> Tree:
     return tree
 
 
+def quoted(w: Writer, tree: Tree) -> Tree:
+    """A text as the literal of one: so row images hold what com has no type for."""
+    doubled = w.call("replace", tree, w.text("'"), w.text("''"))
+    return w.binary("||", w.binary("||", w.text("'"), doubled), w.text("'"))
+
+
 def fraction(w: Writer, tree: Tree) -> Tree:
     """`.250000`, or nothing where it is zero."""
     return w.call("coalesce", w.call("nullif", tree, w.text(".000000")), w.text(""))

@@ -14,7 +14,7 @@ from sqlalchemy import URL
 from com.diagnostics import Busy, CannotWrite, EngineRefused, Error, Interrupted, Lost, Message, UnknownMemory
 from com.node import Node
 from com.plan import Field
-from com.schema import Type
+from com.schema import ForeignKey, Index, Type
 
 Row = tuple[Any, ...]
 
@@ -111,17 +111,33 @@ def patiently(do: Callable[[], T]) -> T:
 
 
 class Declared(Node):
-    """A column as the engine has it: its type as written, and whether the engine computes it."""
+    """A column as the engine has it: its type as written, whether the engine computes it, or makes ids for it.
+    `adapted`: it compares otherwise than by code point, or holds instants, so that it is cast wherever it is read."""
 
     name: str
     type: str
     computed: bool
+    nullable: bool = True
+    default: str | None = None
+    makes_ids: bool = False
+    adapted: bool = False
+
+
+class Keys(Node):
+    """What a table has besides columns. Keys that hold for some rows only, or for what is computed, are left out."""
+
+    primary: tuple[str, ...] = ()
+    uniques: tuple[tuple[str, ...], ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    checks: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
 
 
 class Link(Protocol):
     """One connection to a memory. All failures of the driver come out as `EngineError`. `name` is the engine's, as
     plans name it. `keeps_keys`: whether the engine checks foreign keys; `ddl_commits`: whether the making of tables
-    ends a transaction; `overriding`: the word without which no id can be put where the engine makes them."""
+    ends a transaction; `overriding`: the word without which no id can be put where the engine makes them; `as_text`:
+    how row images show a column that they do not show as it is."""
 
     name: str
     title: str
@@ -131,6 +147,7 @@ class Link(Protocol):
     keeps_keys: bool
     ddl_commits: bool
     overriding: str
+    as_text: str
 
     def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
         """The rows of a statement of a plan."""
@@ -183,12 +200,8 @@ class Link(Protocol):
         """Of each table and view: whether rows can be written, and its columns."""
         ...
 
-    def checks(self, table: str) -> list[str] | None:
-        """The checks of a table, where SQLAlchemy does not find all of them."""
-        ...
-
-    def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
-        """Whether the engine makes ids for the only column of a key. `about`: what SQLAlchemy knows of it."""
+    def keys(self) -> dict[str, Keys]:
+        """The keys, checks and indexes of each table that has any."""
         ...
 
     def own_type(self, kind: str, most: int) -> str:
@@ -209,6 +222,10 @@ class Link(Protocol):
 
     def sequence(self, table: str) -> int:
         """The greatest id of a table that the engine itself has noted, or 0."""
+        ...
+
+    def move_sequence(self, table: str, last: int) -> None:
+        """Lets the engine itself go on behind the last id of a table, when others insert."""
         ...
 
     def structure(self) -> list[str]:

@@ -19,11 +19,13 @@ import duckdb
 from sqlalchemy import URL
 
 from com.diagnostics import Error, UnknownMemory
-from com.runtime.engines import Declared, EngineError, Row
+from com.runtime.engines import Declared, EngineError, Keys, Row, bare
 from com.runtime.engines.native import NativeLink, cannot_open, converted, first_line, interrupted, overflow, placed
-from com.schema import Type
+from com.schema import TIMESTAMP, ForeignKey, Index, Type
 
 _WAIT = 0.02
+_STEPS = 1_000_000
+"""A sequence is moved on one by one: so far at most."""
 _CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -43,6 +45,8 @@ class DuckLink(NativeLink):
     title = "DuckDB"
     version = duckdb.__version__
     keeps_keys = False
+    as_text = "cast({} as varchar)"
+    _main = ""
 
     def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.path = url.database or ":memory:"
@@ -67,12 +71,16 @@ class DuckLink(NativeLink):
                     raise cannot_open(self.url, error, help_) from None
                 time.sleep(_WAIT)
         try:
+            schema = self.url.query.get("schema")
+            if isinstance(schema, str):
+                driver.execute(f"use {self.quote(schema)}")
             if driver.execute("select current_setting('lock_configuration')").fetchone() != (True,):
                 driver.execute("set TimeZone = 'UTC'")
                 driver.execute("set lock_configuration = true")
         except duckdb.Error as error:
             driver.close()
-            raise cannot_open(self.url, error, "use DuckDB 1.5 or newer") from None
+            help_ = "name a schema that is there" if "schema" in self.url.query else "use DuckDB 1.5 or newer"
+            raise cannot_open(self.url, error, help_) from None
         if driver.execute("select current_setting('enable_external_access')").fetchone() != (False,):
             driver.close()
             help_ = "close the other connection of this process, which may read files"
@@ -143,7 +151,7 @@ class DuckLink(NativeLink):
         if self._copied is not None:
             try:
                 self.rollback()
-                self.driver.execute("use memory" if self.path == ":memory:" else f"use {self.quote(self._main)}")
+                self.driver.execute(f"use {self._main}")
                 self.driver.execute(f"detach {self._copied}")
             except duckdb.Error:
                 pass
@@ -155,10 +163,6 @@ class DuckLink(NativeLink):
             self.in_transaction = False
             self._seen.clear()
             self.driver = self._connect()
-
-    @property
-    def _main(self) -> str:
-        return "memory" if self.path == ":memory:" else Path(self.path).stem
 
     def copy(self) -> DuckLink:
         """A database in RAM beside this one, with the same tables, but for their foreign keys."""
@@ -181,9 +185,12 @@ class DuckLink(NativeLink):
         try:
             found, made = self.ask(sql), [text for (text,) in [*self.ask(indexes), *self.ask(views)]]
             names = [name_ for (name_,) in self.ask(sequences)]
+            link._main = f"{main}.{self.quote(self.ask('select current_schema()')[0][0])}"
             types = self.engine_types()
             link.driver.execute(f"attach ':memory:' as {name}")
-            link.driver.execute(f"use {name}")
+            own = f"{name}.{self.quote(self.ask('select current_schema()')[0][0])}"
+            link.driver.execute(f"create schema if not exists {own}")
+            link.driver.execute(f"use {own}")
             for sequence in names:
                 link.driver.execute(f"create sequence {self.quote(sequence)}")
             for schema, table, text in found:
@@ -220,20 +227,71 @@ class DuckLink(NativeLink):
         return sorted((name, text or "") for name, text in self.ask(sql))
 
     def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
-        tables: dict[str, str] = dict(self.ask("select table_name, sql from duckdb_tables()"))
+        made_by = (
+            "select table_name, sql from duckdb_tables() where database_name = current_database()"
+            " and schema_name = current_schema()"
+        )
+        tables = {table: _columns(text) for table, text in self.ask(made_by)}
         sql = (
-            "select table_name, column_name, data_type from duckdb_columns()"
+            "select table_name, column_name, data_type, is_nullable, column_default from duckdb_columns()"
             " where database_name = current_database() and schema_name = current_schema() and not internal"
             " order by table_name, column_index"
         )
         found: dict[str, tuple[bool, list[Declared]]] = {}
-        for table, column, type_ in self.ask(sql):
-            computed = _computed(tables.get(table, ""), column)
-            found.setdefault(table, (table in tables, []))[1].append(Declared(column, type_, computed))
+        folding = any(_COLLATED.search(bare(text)) for texts in tables.values() for text in texts.values())
+        for table, column, type_, nullable, default in self.ask(sql):
+            text = bare(tables.get(table, {}).get(column, ""))
+            computed = "generated always as" in text
+            folds = type_ == "VARCHAR" and folding and (table not in tables or bool(_COLLATED.search(text)))
+            makes_ids = default is not None and "nextval(" in default
+            made = Declared(column, type_, computed, nullable, default, makes_ids, folds or _ZONED in type_)
+            found.setdefault(table, (table in tables, []))[1].append(made)
         return found
 
+    def keys(self) -> dict[str, Keys]:
+        here = "database_name = current_database() and schema_name = current_schema()"
+        found: dict[str, list[list[Any]]] = {}
+        primary: dict[str, tuple[str, ...]] = {}
+        constraints = (
+            "select table_name, constraint_type, expression, constraint_column_names, referenced_table,"
+            f" referenced_column_names from duckdb_constraints() where {here} order by table_name, constraint_index"
+        )
+        for table, kind, text, columns, target, aims in self.ask(constraints):
+            _, uniques, foreign, checks, _ = found.setdefault(table, [[], [], [], [], []])
+            match kind:
+                case "PRIMARY KEY":
+                    primary[table] = tuple(columns)
+                case "UNIQUE":
+                    uniques.append(tuple(columns))
+                case "FOREIGN KEY":
+                    foreign.append(ForeignKey(tuple(columns), target, tuple(aims)))
+                case "CHECK":
+                    checks.append(text)
+        indexes = f"select table_name, index_name, is_unique, sql from duckdb_indexes() where {here}"
+        for table, index, is_unique, text in self.ask(indexes):
+            named = _indexed(text or "")
+            if named:
+                place = 1 if is_unique else 4
+                made = named if is_unique else Index(index, named)
+                found.setdefault(table, [[], [], [], [], []])[place].append(made)
+        return {table: Keys(primary.get(table, ()), *map(tuple, parts[1:])) for table, parts in found.items()}
+
     def read_type(self, text: str) -> Type:
+        if _ZONED in text:
+            return TIMESTAMP
         return super().read_type(_NAMES.get(text.lower(), text))
+
+    def move_sequence(self, table: str, last: int) -> None:
+        here = "database_name = current_database() and schema_name = current_schema()"
+        sql = (
+            f"select s.sequence_name, coalesce(s.last_value, 0) from duckdb_sequences() s where {here} and exists ("
+            f"select 1 from duckdb_columns() where {here} and table_name = ?"
+            " and contains(column_default, 'nextval(' || chr(39) || s.sequence_name || chr(39))) and increment_by = 1"
+        )
+        if self._copied is None:
+            for name, at in self.ask(sql, table):
+                if 0 < last - at <= _STEPS:
+                    self.ask(f"select max(nextval(?)) from range({int(last - at)})", name)
 
     def structure(self) -> list[str]:
         raise NotImplementedError("com makes the tables of a rebuilt memory from the schema")
@@ -285,9 +343,34 @@ def without_keys(text: str) -> str:
     return _KEYS.sub("", text)
 
 
-def _computed(ddl: str, column: str) -> bool:
-    name = re.escape(column)
-    return bool(re.search(rf'[(,]\s*(?:"{name}"|{name})\s+[^,]*?GENERATED ALWAYS AS', ddl))
+def _parts(text: str) -> list[str]:
+    """What stands between the commas of the outermost parentheses."""
+    parts, depth = [""], 0
+    for word in _WORDS.findall(text):
+        depth -= word == ")"
+        if depth and not (word == "," and depth == 1):
+            parts[-1] += word
+        elif depth:
+            parts.append("")
+        depth += word == "("
+        if not depth and parts != [""]:
+            break
+    return [part.strip() for part in parts]
+
+
+def _columns(text: str) -> dict[str, str]:
+    """The columns of a table by its DDL, each with all that is said of it."""
+    return {_unquoted(_WORDS.findall(part)[0]): part for part in _parts(text) if part}
+
+
+def _indexed(text: str) -> tuple[str, ...]:
+    """The columns of an index by its DDL; none if it is of what is computed."""
+    parts = _parts(text)
+    return () if any("(" in bare(part) for part in parts) else tuple(_unquoted(part) for part in parts if part)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _constraint(text: str) -> EngineError:
@@ -318,6 +401,9 @@ _CONVERT = re.compile(
     r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\""
 )
 _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
+_WORDS = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\w+|\W""")
+_COLLATED = re.compile(r"\bcollate\b")
+_ZONED = "WITH TIME ZONE"
 _TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(

@@ -18,7 +18,7 @@ from pymysql.constants import CLIENT, SERVER_STATUS
 from sqlalchemy import URL
 
 from com.diagnostics import Error, UnknownMemory
-from com.runtime.engines import ACTIONS, Declared, EngineError, Row, Rule, key_rules, trigger_rules
+from com.runtime.engines import ACTIONS, Declared, EngineError, Keys, Row, Rule, key_rules, trigger_rules
 from com.runtime.engines.native import (
     ServerLink,
     cannot_open,
@@ -29,7 +29,7 @@ from com.runtime.engines.native import (
     placed,
     with_percents,
 )
-from com.schema import Type
+from com.schema import TEXT, ForeignKey, Index, Type
 
 _MODE = (
     "SIMULTANEOUS_ASSIGNMENT,ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
@@ -214,20 +214,66 @@ class MySqlLink(ServerLink):
         return [self.ask(sql) for sql in (columns, keys, constraints)]
 
     def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
-        sql = (
-            "select t.table_name, t.table_type = 'BASE TABLE', c.column_name, c.column_type,"
-            " c.generation_expression is not null, exists (select 1 from information_schema.check_constraints k where"
-            " k.constraint_schema = t.table_schema and k.table_name = t.table_name and"
-            " replace(k.check_clause, '\"', '`') = concat('json_valid(`', c.column_name, '`)'))"
-            " from information_schema.tables t join information_schema.columns c on c.table_schema = t.table_schema"
-            " and c.table_name = t.table_name where t.table_schema = database()"
-            " order by t.table_name, c.ordinal_position"
+        kinds = (
+            "select table_name, table_type from information_schema.tables where table_schema = database()"
+            " and table_type <> 'SEQUENCE'"
         )
-        found: dict[str, tuple[bool, list[Declared]]] = {}
-        for table, written, column, type_, computed, is_json in self.ask(sql):
-            made = Declared(column, "json" if is_json else type_, bool(computed))
-            found.setdefault(table, (bool(written), []))[1].append(made)
+        columns = (
+            "select table_name, column_name, column_type, generation_expression is not null, is_nullable = 'YES',"
+            " column_default, extra, collation_name from information_schema.columns where table_schema = database()"
+            " order by table_name, ordinal_position"
+        )
+        found: dict[str, tuple[bool, list[Declared]]] = {
+            table: (kind == "BASE TABLE", []) for table, kind in self.ask(kinds)
+        }
+        valid = {(table, text.replace('"', "`")) for (table, _), text in self._checks.items()}
+        for table, column, type_, computed, nullable, default, extra, collation in self.ask(columns):
+            if table not in found:
+                continue
+            is_json = (table, f"json_valid(`{column}`)") in valid
+            makes_ids = "auto_increment" in extra
+            default = "auto_increment" if makes_ids else None if default == "NULL" else default
+            adapted = (
+                not is_json and collation not in (None, _COLLATION) and self.read_type(type_) == TEXT
+            ) or type_.startswith(_SHAPES)
+            made = "json" if is_json else type_, bool(computed), bool(nullable), default, makes_ids, adapted
+            found[table][1].append(Declared(column, *made))
         return found
+
+    def keys(self) -> dict[str, Keys]:
+        sql = (
+            "select table_name, index_name, non_unique, column_name, sub_part from information_schema.statistics"
+            " where table_schema = database() order by table_name, index_name, seq_in_index"
+        )
+        indexes: dict[tuple[str, str, bool], list[tuple[str, Any]]] = {}
+        for table, index, many, column, part in self.ask(sql):
+            indexes.setdefault((table, index, bool(many)), []).append((column, part))
+        found: dict[str, list[list[Any]]] = {}
+        primary: dict[str, tuple[str, ...]] = {}
+        for (table, index, many), parts in indexes.items():
+            columns = tuple(column for column, _ in parts)
+            _, uniques, _, _, others = found.setdefault(table, [[], [], [], [], []])
+            if index == "PRIMARY":
+                primary[table] = columns
+            elif many:
+                others.append(Index(index, columns))
+            elif not any(part for _, part in parts):  # else it holds for beginnings
+                uniques.append(columns)
+        keys = (
+            "select table_name, constraint_name, column_name, referenced_table_name, referenced_column_name"
+            " from information_schema.key_column_usage where table_schema = database()"
+            " and referenced_table_schema = database() order by table_name, constraint_name, ordinal_position"
+        )
+        foreign: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        for table, name, column, target, aim in self.ask(keys):
+            foreign.setdefault((table, name, target), []).append((column, aim))
+        for (table, _, target), pairs in foreign.items():
+            key = ForeignKey(tuple(c for c, _ in pairs), target, tuple(a for _, a in pairs))
+            found.setdefault(table, [[], [], [], [], []])[2].append(key)
+        for (table, _), text in sorted(self._checks.items()):
+            if not text.startswith("json_valid("):
+                found.setdefault(table, [[], [], [], [], []])[3].append(text)
+        return {table: Keys(primary.get(table, ()), *map(tuple, parts[1:])) for table, parts in found.items()}
 
     def read_type(self, text: str) -> Type:
         name = text.lower()
@@ -248,16 +294,19 @@ class MySqlLink(ServerLink):
         for table, name, body in self.ask(triggers):
             for rule in trigger_rules(name, body):
                 found.setdefault(table.lower(), []).append(rule)
-        keys = (
-            "select k.referenced_table_name, k.table_name, k.column_name, k.referenced_column_name, r.delete_rule,"
-            " r.update_rule from information_schema.referential_constraints r"
-            " join information_schema.key_column_usage k on k.constraint_schema = r.constraint_schema"
-            " and k.constraint_name = r.constraint_name and k.table_name = r.table_name"
-            " where r.constraint_schema = database()"
+        actions = (
+            "select table_name, constraint_name, delete_rule, update_rule"
+            " from information_schema.referential_constraints where constraint_schema = database()"
         )
-        for target, own, column, aim, on_delete, on_update in self.ask(keys):
-            actions = [a.lower() if a.lower() in ACTIONS else None for a in (on_delete, on_update)]
-            for rule in key_rules(f"{own}.{column}", aim, *actions):
+        columns = (
+            "select table_name, constraint_name, referenced_table_name, column_name, referenced_column_name"
+            " from information_schema.key_column_usage where table_schema = database()"
+            " and referenced_table_schema = database()"
+        )
+        done = {(own, name): both for own, name, *both in self.ask(actions)}
+        for own, name, target, column, aim in self.ask(columns):
+            said = [a.lower() if a.lower() in ACTIONS else None for a in done.get((own, name), ())]
+            for rule in key_rules(f"{own}.{column}", aim, *said):
                 found.setdefault(target.lower(), []).append(rule)
         return {table: tuple(rules) for table, rules in found.items()}
 
@@ -314,14 +363,7 @@ class MySqlLink(ServerLink):
     _checks: Mapping[tuple[str, str], str] = {}
     _keys: Mapping[str, list[tuple[str, str]]] = {}
 
-    def checks(self, table: str) -> list[str] | None:
-        """SQLAlchemy finds none that stand behind a column."""
-        known = [text for (name, _), text in self._checks.items() if name == table]
-        return [text for text in known if not text.startswith("json_valid(")]
-
     def refresh(self) -> None:
-        # SQLAlchemy has left the connection with the server's own collation
-        self._say(f"set names utf8mb4 collate {_COLLATION}")
         checks = (
             "select table_name, constraint_name, check_clause from information_schema.check_constraints"
             " where constraint_schema = database()"
@@ -360,6 +402,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_SHAPES = ("geometry", "point", "linestring", "polygon", "multi")
+"""Types whose values have no text."""
 _CASTS = {"integer": "bigint", "decimal": "decimal(38,10)", "double": "double", "datetime": "timestamp", "time": "date"}
 _KINDS = {
     1062: "unique",

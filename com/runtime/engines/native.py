@@ -12,7 +12,7 @@ from sqlalchemy import URL
 
 from com.diagnostics import CannotConvert, Error, Interrupted, Overflow, UnknownMemory
 from com.plan import Field
-from com.runtime.engines import Declared, EngineError, Row, Rule
+from com.runtime.engines import EngineError, Row, Rule
 from com.runtime.engines.types import read_type
 from com.runtime.engines.values import decoder, encode, encode_list, encode_rows
 from com.schema import UNKNOWN, Type
@@ -76,6 +76,7 @@ class NativeLink:
     keeps_keys = True
     ddl_commits = False
     overriding = ""
+    as_text = "cast({} as char)"
 
     def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.url = url
@@ -99,13 +100,6 @@ class NativeLink:
     def refresh(self) -> None:
         """Nothing depends on the tables' structure."""
 
-    def checks(self, table: str) -> list[str] | None:
-        return None
-
-    def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
-        default = str(about.get("default") or "")
-        return about.get("autoincrement") is True or bool(about.get("identity")) or "nextval(" in default
-
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         """None: the engine has no triggers and no cascades."""
         return {}
@@ -113,6 +107,9 @@ class NativeLink:
     def sequence(self, table: str) -> int:
         """None that stays as it is when a run is taken back."""
         return 0
+
+    def move_sequence(self, table: str, last: int) -> None:
+        """Nothing: the engine goes on behind the greatest id that it has seen."""
 
     def own_end(self, table: str) -> str:
         return ""

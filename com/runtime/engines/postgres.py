@@ -1,5 +1,7 @@
 """PostgreSQL: how a connection is made safe, what its types are, what its errors mean.
 
+A memory is one schema: the first of the search path, or the one that `?schema=` in the URL names.
+
 Writers queue for one lock, on com_head, before their snapshot is taken: so each sees all that the one before it wrote,
 and repeatable read is enough. Statements are prepared, which keeps a text from holding two of them.
 """
@@ -17,7 +19,7 @@ from psycopg.types.string import TextLoader
 from sqlalchemy import URL
 
 from com.diagnostics import BadStored, CannotConvert, Error, UnknownMemory
-from com.runtime.engines import WRITES, Declared, EngineError, Row, Rule, key_rules, trigger_rules
+from com.runtime.engines import WRITES, Declared, EngineError, Keys, Row, Rule, key_rules, trigger_rules
 from com.runtime.engines.native import (
     ServerLink,
     cannot_open,
@@ -28,6 +30,7 @@ from com.runtime.engines.native import (
     placed,
     with_percents,
 )
+from com.schema import TIMESTAMP, ForeignKey, Index, Type
 from com.values import FORMS
 
 _LEAST = 150000
@@ -60,6 +63,7 @@ class PostgresLink(ServerLink):
     title = "PostgreSQL"
     version = ""
     overriding = " overriding system value"
+    as_text = "cast({} as text)"
     _has_head = False
     _replica = False
     _checks: Mapping[tuple[str, str], str] = {}
@@ -67,9 +71,14 @@ class PostgresLink(ServerLink):
     def _connect(self) -> psycopg.Connection[Any]:
         given = self.url.translate_connect_args(username="user", database="dbname") | dict(self.url.query)
         given.setdefault("connect_timeout", 10)
+        schema = given.pop("schema", None)
         help_ = "write it as postgresql://user@host/database, and look whether the server runs"
         try:
             driver: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **given)
+            if schema is not None:
+                driver.execute("select set_config('search_path', quote_ident(%s), false)", (schema,))
+                if driver.execute("select current_schema()").fetchone() != (schema,):
+                    self._refuse(driver, f"there is no schema {schema}", f"create schema {self.quote(schema)}")
             self._make_safe(driver)
         except (psycopg.Error, OSError, UnicodeError) as error:
             raise cannot_open(self.url, error, help_) from None
@@ -187,7 +196,8 @@ class PostgresLink(ServerLink):
 
     def stamp(self) -> Any:
         sql = (
-            "with r as (select oid, xmin, relkind from pg_class where relnamespace = current_schema()::regnamespace"
+            "with r as (select oid, xmin, relkind from pg_class"
+            " where relnamespace = quote_ident(current_schema())::regnamespace"
             " and relname not like 'com\\_%' and relkind in ('r', 'p', 'v', 'm', 'i'))"
             " select (select count(*) || '/' || coalesce(sum(xmin::text::bigint), 0) from r),"
             " (select coalesce(sum(a.xmin::text::bigint), 0) from pg_attribute a join r on r.oid = a.attrelid),"
@@ -199,24 +209,73 @@ class PostgresLink(ServerLink):
     def refresh(self) -> None:
         rows = self.ask(
             "select r.relname, c.conname, pg_get_constraintdef(c.oid) from pg_constraint c join pg_class r"
-            " on r.oid = c.conrelid where c.contype = 'c' and c.connamespace = current_schema()::regnamespace"
+            " on r.oid = c.conrelid where c.contype = 'c'"
+            " and c.connamespace = quote_ident(current_schema())::regnamespace"
         )
         self._checks = {(table, name): text for table, name, text in rows}
 
     def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
         sql = (
-            "select c.relname, c.relkind in ('r', 'p'), a.attname, format_type(t.base, t.mod), a.attgenerated <> ''"
+            "select c.relname, c.relkind in ('r', 'p'), a.attname, format_type(t.base, t.mod), a.attgenerated <> '',"
+            " not a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '',"
+            " coalesce(not l.collisdeterministic, false)"
             " from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped"
+            " left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum"
+            " left join pg_collation l on l.oid = a.attcollation"
             " join lateral (select case when y.typtype = 'd' then y.typbasetype else a.atttypid end as base,"
             " case when y.typtype = 'd' then y.typtypmod else a.atttypmod end as mod"
             " from pg_type y where y.oid = a.atttypid) t on true"
-            " where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm')"
-            " order by c.relname, a.attnum"
+            " where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relkind in ('r', 'p', 'v', 'm')"
+            " and not c.relispartition order by c.relname, a.attnum"
         )
         found: dict[str, tuple[bool, list[Declared]]] = {}
-        for table, written, column, type_, computed in self.ask(sql):
-            found.setdefault(table, (written, []))[1].append(Declared(column, type_, computed))
+        for table, written, column, type_, computed, nullable, default, identity, folds in self.ask(sql):
+            makes_ids = identity or "nextval(" in (default or "")
+            adapted = folds or type_.startswith("character(") or type_ in ("character", "bpchar") or _ZONED in type_
+            made = Declared(column, type_, computed, nullable, "identity" if identity else default, makes_ids, adapted)
+            found.setdefault(table, (written, []))[1].append(made)
         return found
+
+    def keys(self) -> dict[str, Keys]:
+        sql = (
+            "select r.relname, x.relname, i.indisprimary, i.indisunique and i.indimmediate,"
+            " array(select a.attname::text from unnest(i.indkey::smallint[]) with ordinality as k (number, place)"
+            " join pg_attribute a on a.attrelid = r.oid and a.attnum = k.number"
+            " where k.place <= i.indnkeyatts order by k.place)"
+            " from pg_index i join pg_class r on r.oid = i.indrelid join pg_class x on x.oid = i.indexrelid"
+            " where r.relnamespace = quote_ident(current_schema())::regnamespace"
+            " and r.relkind in ('r', 'p') and i.indisvalid and i.indpred is null"
+            " and i.indexprs is null order by x.relname"
+        )
+        found: dict[str, list[list[Any]]] = {}
+        primary: dict[str, tuple[str, ...]] = {}
+        for table, index, is_primary, is_unique, columns in self.ask(sql):
+            _, uniques, _, _, indexes = found.setdefault(table, [[], [], [], [], []])
+            if is_primary:
+                primary[table] = tuple(columns)
+            elif is_unique:
+                uniques.append(tuple(columns))
+            else:
+                indexes.append(Index(index, tuple(columns)))
+        keys = (
+            "select s.relname, t.relname,"
+            " array(select a.attname::text from unnest(c.conkey) with ordinality as k (n, p)"
+            " join pg_attribute a on a.attrelid = s.oid and a.attnum = k.n order by k.p),"
+            " array(select a.attname::text from unnest(c.confkey) with ordinality as k (n, p)"
+            " join pg_attribute a on a.attrelid = t.oid and a.attnum = k.n order by k.p)"
+            " from pg_constraint c join pg_class s on s.oid = c.conrelid join pg_class t on t.oid = c.confrelid"
+            " where c.contype = 'f' and c.connamespace = quote_ident(current_schema())::regnamespace"
+            " and t.relnamespace = quote_ident(current_schema())::regnamespace and c.conparentid = 0"
+        )
+        for table, target, columns, aims in self.ask(keys):
+            key = ForeignKey(tuple(columns), target, tuple(aims))
+            found.setdefault(table, [[], [], [], [], []])[2].append(key)
+        for (table, _), text in sorted(self._checks.items()):
+            found.setdefault(table, [[], [], [], [], []])[3].append(_condition(text))
+        return {table: Keys(primary.get(table, ()), *map(tuple, parts[1:])) for table, parts in found.items()}
+
+    def read_type(self, text: str) -> Type:
+        return TIMESTAMP if _ZONED in text else super().read_type(text)
 
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         found: dict[str, list[Rule]] = {}
@@ -224,14 +283,14 @@ class PostgresLink(ServerLink):
             "select r.relname, t.tgname, p.prosrc, l.lanname in ('sql', 'plpgsql') from pg_trigger t"
             " join pg_class r on r.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid"
             " join pg_language l on l.oid = p.prolang where not t.tgisinternal and t.tgenabled <> 'D'"
-            " and r.relnamespace = current_schema()::regnamespace and r.relkind in ('r', 'p')"
+            " and r.relnamespace = quote_ident(current_schema())::regnamespace and r.relkind in ('r', 'p')"
         )
         for table, name, body, readable in self.ask(triggers):
             for rule in trigger_rules(name, body if readable else None):
                 found.setdefault(table.lower(), []).append(rule)
         rewritten = (
             "select r.relname, w.rulename from pg_rewrite w join pg_class r on r.oid = w.ev_class"
-            " where r.relkind in ('r', 'p') and r.relnamespace = current_schema()::regnamespace"
+            " where r.relkind in ('r', 'p') and r.relnamespace = quote_ident(current_schema())::regnamespace"
         )
         for table, name in self.ask(rewritten):
             found.setdefault(table.lower(), []).append(Rule(WRITES, (), f"the rule {name}", True))
@@ -241,7 +300,7 @@ class PostgresLink(ServerLink):
             " join pg_attribute a on a.attrelid = s.oid and a.attnum = any (c.conkey)"
             " join pg_attribute b on b.attrelid = t.oid"
             " and b.attnum = c.confkey[array_position(c.conkey, a.attnum)]"
-            " where c.contype = 'f' and c.connamespace = current_schema()::regnamespace"
+            " where c.contype = 'f' and c.connamespace = quote_ident(current_schema())::regnamespace"
         )
         for target, own, column, aim, on_delete, on_update in self.ask(keys):
             for rule in key_rules(f"{own}.{column}", aim, _ACTIONS.get(on_delete), _ACTIONS.get(on_update)):
@@ -249,14 +308,20 @@ class PostgresLink(ServerLink):
         return {table: tuple(rules) for table, rules in found.items()}
 
     def sequence(self, table: str) -> int:
-        sql = (
-            "select coalesce(max(pg_sequence_last_value(q.seqrelid)), 0)::bigint from pg_sequence q"
-            " join pg_depend d on d.objid = q.seqrelid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i')"
-            " join pg_class t on t.oid = d.refobjid where t.relname = ?"
-            " and t.relnamespace = current_schema()::regnamespace and has_sequence_privilege(q.seqrelid, 'select')"
-        )
-        found: int = self.ask(sql, table)[0][0]
+        found: int = self.ask(
+            f"select coalesce(max(pg_sequence_last_value(q.seqrelid)), 0)::bigint {_SEQUENCE}"
+            " and has_sequence_privilege(q.seqrelid, 'select')",
+            table,
+        )[0][0]
         return found
+
+    def move_sequence(self, table: str, last: int) -> None:
+        sql = (
+            f"select setval(q.seqrelid::regclass, ?) {_SEQUENCE} and has_sequence_privilege(q.seqrelid, 'update')"
+            " and coalesce(pg_sequence_last_value(q.seqrelid), 0) < ? and ? between q.seqmin and q.seqmax"
+        )
+        if not self.scratch:
+            self.ask(sql, last, table, last, last)
 
     def structure(self) -> list[str]:
         raise NotImplementedError("com makes the tables of a rebuilt memory from the schema")
@@ -299,6 +364,21 @@ class PostgresLink(ServerLink):
                 return EngineError("function", said, message=CannotConvert("a text", "its type", FORMS["text"]))
             case _:
                 return EngineError(kind, about.message_primary or said)
+
+
+_ZONED = "with time zone"
+_SEQUENCE = (
+    "from pg_sequence q join pg_depend d on d.objid = q.seqrelid and d.classid = 'pg_class'::regclass"
+    " and d.deptype in ('a', 'i') join pg_class t on t.oid = d.refobjid"
+    " join pg_index i on i.indrelid = t.oid and i.indisprimary and i.indkey[0] = d.refobjsubid"
+    " where t.relname = ? and t.relnamespace = quote_ident(current_schema())::regnamespace"
+)
+"""What makes the ids of a table."""
+
+
+def _condition(text: str) -> str:
+    """What stands in a check's parentheses."""
+    return text.removeprefix("CHECK (").removesuffix(" NOT VALID").removesuffix(")")
 
 
 _CONVERT = re.compile(

@@ -27,8 +27,9 @@ from com.diagnostics import (
 )
 from com.plan import Field
 from com.runtime.canon import at_scale, float_text, timestamp_text
-from com.runtime.engines import WAITS, Declared, EngineError, Row, Rule, bare, key_rules, trigger_rules
+from com.runtime.engines import WAITS, Declared, EngineError, Keys, Row, Rule, bare, key_rules, trigger_rules
 from com.runtime.engines.sqlite_functions import register
+from com.runtime.engines.sqlite_keys import inspected
 from com.runtime.engines.types import read_type
 from com.runtime.engines.values import WORDS, checked_float, checked_text, encode_list, encode_rows
 from com.schema import Type
@@ -55,6 +56,7 @@ class SqliteLink:
     keeps_keys = True
     ddl_commits = False
     overriding = ""
+    as_text = "{}"
 
     def __init__(self, path: str, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.path = path
@@ -208,16 +210,33 @@ class SqliteLink:
 
     def engine_types(self) -> dict[str, tuple[bool, list[Declared]]]:
         found: dict[str, tuple[bool, list[Declared]]] = {}
+        collates = bool(self.run("select 1 from sqlite_master where lower(sql) glob '*collate*' limit 1", {}))
         for name, kind in self.run("select name, type from pragma_table_list where schema = 'main'", {}):
             if kind == "shadow":
                 continue
             try:
-                rows = self.ask("select name, type, hidden from pragma_table_xinfo(?) order by cid", name)
+                rows = self.ask(
+                    "select name, type, hidden, [notnull], dflt_value from pragma_table_xinfo(?) order by cid", name
+                )
             except EngineError:  # a view over what is gone
                 continue
-            columns = [Declared(column, type_ or "", hidden in (2, 3)) for column, type_, hidden in rows if hidden != 1]
+            columns = [self._declared(collates, name, *row) for row in rows if row[2] != 1]
             found[name] = (kind == "table", columns)
         return found
+
+    def _declared(self, collates: bool, table: str, name: str, *about: Any) -> Declared:
+        type_, hidden, required, default = about
+        makes_ids, folds = (type_ or "").lower() == "integer", collates and self._folds(table, name)
+        return Declared(name, type_ or "", hidden in (2, 3), not required, default, makes_ids, folds)
+
+    def _folds(self, table: str, column: str) -> bool:
+        """Whether texts of a column are compared otherwise than byte by byte: how it would be sorted tells."""
+        sql = f"explain select 1 from {self.quote(table)} order by +{self.quote(column)}"
+        sorters = [row[5] for row in self.run(sql, {}) if row[1] == "SorterOpen"]
+        return not any(str(key).endswith(("(1,B)", "(1,)")) for key in sorters)
+
+    def keys(self) -> dict[str, Keys]:
+        return inspected(self)
 
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         found: dict[str, list[Rule]] = {}
@@ -241,6 +260,9 @@ class SqliteLink:
         found = self.ask("select seq from sqlite_sequence where name = ?", table)
         return found[0][0] if found and isinstance(found[0][0], int) else 0
 
+    def move_sequence(self, table: str, last: int) -> None:
+        """Nothing: SQLite goes on behind the greatest id that it has seen."""
+
     def structure(self) -> list[str]:
         order = "case type when 'table' then 1 when 'index' then 2 when 'view' then 3 else 4 end, rowid"
         rows = self.run(f"select name, tbl_name, sql from sqlite_master where sql is not null order by {order}", {})
@@ -256,12 +278,6 @@ class SqliteLink:
 
     def read_type(self, text: str) -> Type:
         return read_type(text)
-
-    def checks(self, table: str) -> list[str] | None:
-        return None
-
-    def takes_ids(self, column: Declared, about: Mapping[str, Any]) -> bool:
-        return column.type.lower() == "integer"
 
     def own_type(self, kind: str, most: int) -> str:
         return "integer" if kind == "int" else "text"
