@@ -53,7 +53,9 @@ def missing(engine: str) -> str:
     if driver and not find_spec(driver):
         return f"{driver} is not installed"
     said = os.environ.get(variable(engine), "")
-    return (said.removeprefix("none").removeprefix(": ") or "so it is asked for") if said.startswith("none") else ""
+    if said == "none":
+        return f"{variable(engine)} is none"
+    return said.removeprefix("none: ") if said.startswith("none: ") else ""
 
 
 def address(engine: str) -> str:
@@ -233,7 +235,9 @@ def _install(package: str) -> None:
     """Have Debian install a package, if that is possible here."""
     apt = shutil.which("apt-get")
     if not (apt and _is_root()):
-        raise Missing(f"no mariadbd on the path, and only root on Debian can install it: apt-get install {package}")
+        raise Missing(
+            f"no mariadbd here, and it takes root and apt-get to install {package}; COM_TEST_MYSQL can name a server"
+        )
     sys.stderr.write(f"Installing {package} for the tests ...\n")
     quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 300}
     install = [apt, "install", "-y", "-qq", "--no-install-recommends", package]
@@ -243,7 +247,7 @@ def _install(package: str) -> None:
         subprocess.run([apt, "update", "-qq"], env=environment, **quiet)  # type: ignore[call-overload]
         done = subprocess.run(install, env=environment, **quiet)  # type: ignore[call-overload]
     if done.returncode:
-        raise Missing(f"no mariadbd on the path, and apt-get install {package} fails: {_line(done.stderr)}")
+        raise Missing(f"no mariadbd here, and apt-get install {package} fails: {_line(done.stderr)}")
 
 
 def _program(*names: str) -> str:
