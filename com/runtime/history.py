@@ -297,7 +297,7 @@ class Undo:
         named = self.link.quote(column.name)
         shown = column.type.is_unknown or (column.adapted and column.type.kind == "text")
         bare = column.type.is_unknown and column.adapted
-        return "lower(hex({}))".format(named) if bare else self.link.as_text.replace("{}", named) if shown else named
+        return f"lower(hex({named}))" if bare else self.link.as_text.replace("{}", named) if shown else named
 
     def _same(self, column: Column, held: Any, noted: Any) -> bool:
         try:
