@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from com.diagnostics import Error
 from com.plan import Field
 from com.runtime import journal, memory
 from com.runtime.canon import canonical
-from com.runtime.engines import EngineError, Link, open_link
+from com.runtime.engines import CONFLICTS, EngineError, Link, open_link, patiently
 from com.runtime.memory import Memory, read_url
 from com.runtime.outcome import RunError
 from com.schema import BOOL, BYTES, DATE, FLOAT, INT, JSON, TEXT, TIMESTAMP, Type, decimal
@@ -309,6 +310,15 @@ def test_the_journal_is_made_and_found(engine: str, fresh: Fresh) -> None:
 
 
 def test_two_who_make_the_journal_make_one(fresh: Fresh) -> None:
+    def attempt(link: Link) -> None:
+        try:
+            link.begin()
+            if not journal.exists(link):
+                journal.create(link)
+            link.commit()
+        finally:
+            link.rollback()
+
     for engine in ("postgres", "mysql"):
         url = fresh(engine)
         failures: list[BaseException] = []
@@ -316,10 +326,7 @@ def test_two_who_make_the_journal_make_one(fresh: Fresh) -> None:
         def make(url: str = url, failures: list[BaseException] = failures) -> None:
             link = opened(url)
             try:
-                link.begin()
-                if not journal.exists(link):
-                    journal.create(link)
-                link.commit()
+                patiently(lambda: attempt(link))
             except BaseException as error:
                 failures.append(error)
             finally:
@@ -549,13 +556,22 @@ def test_ids_have_no_gaps_after_failures(engine: str, fresh: Fresh) -> None:
         assert found.link.ask("select number from com_commit order by number") == [(1,), (2,), (3,), (4,)]
 
 
-def _sell_much(url: str, times: int, done: Any) -> None:
-    """Sells one apple after another; DuckDB's file is given up in between, for others to open."""
-    sold, found = 0, None
-    for _ in range(times):
+ORDERS, BOUGHT = 60, 40
+"""So many apples are asked for, one an order, and so many there are."""
+
+
+def _sell_much(url: str, place: int, orders: int, told: Any) -> None:
+    """Sends half of the orders, each of which another process sends too; DuckDB's file is given up in between."""
+    sales: dict[int, int] = {}
+    found = None
+    for order in range(orders):
+        if (order + place) % 4 > 1:
+            continue
         try:
             found = found or com.connect(url, timeout=60)
-            sold += run(found, SELL, name="apple", qty=1).run_id is not None
+            plan = com.compile(SELL, found.schema, engine=found.engine)
+            outcome = found.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK, key=f"order {order}")
+            sales[order] = outcome.rows[0][0]
         except RunError as failed:
             if failed.message.code != "CM507":
                 raise
@@ -564,25 +580,216 @@ def _sell_much(url: str, times: int, done: Any) -> None:
             found = None
     if found is not None:
         found.close()
-    done.put(sold)
+    told.put(sales)
+
+
+def _flaws(found: com.Memory, stock: int, told: list[dict[int, int]], into: str) -> list[str]:
+    """What does not hold after sellers have sold from one stock; `told`: the sale of each order, as each was told."""
+    flaws = []
+    ask = found.link.ask
+    sold = {row[0] for row in ask("select sale_id from sold")}
+    if sold != set(range(1, stock + 1)):
+        flaws.append("sales lost, doubled or with gaps")
+    if ask("select stock from fruits where fruit_name = 'apple'") != [(0,)]:
+        flaws.append("stock")
+    answers = {(order, sale) for sales in told for order, sale in sales.items()}
+    if sorted(sale for _, sale in answers) != list(range(1, stock + 1)):
+        flaws.append("an order was answered twice otherwise, or two alike")
+    if [r.run for r in found.log()] != list(range(1, len(found.log()) + 1)):
+        flaws.append("gaps between runs")
+    if [n for (n,) in ask("select number from com_commit order by number")] != list(range(1, stock + 2)):
+        flaws.append("commits lost, doubled or with gaps")
+    flaws += [flaw.detail for flaw in found.verify()]
+    if not found.replay_all(into=into).same:
+        flaws.append("the journal does not lead there")
+    return flaws
+
+
+def _sold_out(url: str, orders: int, stock: int) -> list[dict[int, int]]:
+    goods = [GOODS[0] | {"qty": stock}]
+    with com.create(url, com.read_schema(MARKET)) as found:
+        run(found, STOCK, goods=goods)
+    spawn = multiprocessing.get_context("spawn")
+    told = spawn.Queue()
+    sellers = [spawn.Process(target=_sell_much, args=(url, place, orders, told)) for place in range(4)]
+    for seller in sellers:
+        seller.start()
+    sales = [told.get(timeout=100) for _ in sellers]
+    for seller in sellers:
+        seller.join()
+    return sales
 
 
 @pytest.mark.slow
-def test_four_processes_never_sell_what_is_not_there(engine: str, fresh: Fresh) -> None:
+def test_four_processes_never_sell_what_is_not_there(engine: str, fresh: Fresh, tmp_path: Path) -> None:
     url = fresh(engine)
-    times, stock = (3, 10) if engine == "duckdb" else (15, 40)
-    with market(url) as found:
-        found.link.run(f"update fruits set stock = {stock} where fruit_name = 'apple'", {})
-    spawn = multiprocessing.get_context("spawn")
-    done = spawn.Queue()
-    sellers = [spawn.Process(target=_sell_much, args=(url, times, done)) for _ in range(4)]
-    for seller in sellers:
-        seller.start()
-    sold = [done.get(timeout=100) for _ in sellers]
-    for seller in sellers:
-        seller.join()
+    orders, stock = (12, 8) if engine == "duckdb" else (ORDERS, BOUGHT)
+    told = _sold_out(url, orders, stock)
     with com.connect(url) as found:
-        assert sum(sold) == stock
-        assert found.link.ask("select stock from fruits where fruit_name = 'apple'") == [(0,)]
-        assert [r.run for r in found.log()] == list(range(1, len(found.log()) + 1))
+        assert _flaws(found, stock, told, f"sqlite:///{tmp_path}/again.db") == []
+        assert len(found.log()) >= orders + 1
+
+
+BROKEN = {
+    "a sale too many": ("insert into sold (sale_id, fruit_id, qty) values (9, 1, 1)", "sales lost"),
+    "a sale lost": ("delete from sold where sale_id = 3", "sales lost"),
+    "a stock written over": ("update fruits set stock = 1", "stock"),
+    "a commit lost": ("delete from com_commit where number = 4", "commits lost"),
+    "a run lost": ("delete from com_run where run = 3", "gaps between runs"),
+    "other rows than by the journal": ("update sold set qty = 2 where sale_id = 2", "does not lead there"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_goes_wrong_when_many_sell_is_seen(name: str, fresh: Fresh, tmp_path: Path) -> None:
+    url, (sql, flaw) = fresh("sqlite"), BROKEN[name]
+    told: list[dict[int, int]] = [{order: order + 1 for order in range(4)}]
+    with com.create(url, com.read_schema(MARKET)) as found:
+        run(found, STOCK, goods=[GOODS[0] | {"qty": 4}])
+        for _ in range(4):
+            run(found, SELL, name="apple", qty=1)
+        assert _flaws(found, 4, told, f"sqlite:///{tmp_path}/again.db") == []
+        assert _flaws(found, 4, [*told, {0: 2}], f"sqlite:///{tmp_path}/once.db")
+        found.link.run(sql, {})
+        assert any(flaw in f for f in _flaws(found, 4, told, f"sqlite:///{tmp_path}/more.db"))
+
+
+def _first(url: str, place: int, told: Any) -> None:
+    """Runs a program on a memory that has no journal yet."""
+    with com.connect(url) as found:
+        text = f"program put();\nstep put: insert into fruits (fruit_id, fruit_name, stock) values ({place}, '{place}', 2);\n"
+        told.put(found.execute(com.compile(text, found.schema, engine=found.engine)).run_id)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "mysql"])
+def test_four_processes_make_one_journal(engine: str, fresh: Fresh) -> None:
+    url = fresh(engine)
+    made(url, SHOP[engine]).close()
+    spawn = multiprocessing.get_context("spawn")
+    told = spawn.Queue()
+    processes = [spawn.Process(target=_first, args=(url, place, told)) for place in range(1, 5)]
+    for process in processes:
+        process.start()
+    assert sorted(told.get(timeout=100) for _ in processes) == [1, 2, 3, 4]
+    for process in processes:
+        process.join()
+    with com.connect(url) as found:
         assert not found.verify()
+        assert found.link.ask("select run, commits from com_head") == [(4, 4)]
+
+
+def test_threads_on_one_file_of_duckdb(fresh: Fresh, tmp_path: Path) -> None:
+    url = fresh("duckdb")
+    with com.create(url, com.read_schema(MARKET)) as found:
+        run(found, STOCK, goods=[GOODS[0] | {"qty": 6}])
+        told: Any = queue.Queue()
+
+        def sell(place: int) -> None:
+            sales: dict[int, int] = {}
+            with com.connect(url) as own:
+                for order in range(10):
+                    try:
+                        key = f"order {(order + place) % 10}"
+                        plan = com.compile(SELL, own.schema, engine="duckdb")
+                        done = own.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK, key=key)
+                        sales[(order + place) % 10] = done.rows[0][0]
+                    except RunError as failed:
+                        if failed.message.code != "CM507":
+                            raise
+            told.put(sales)
+
+        threads = [threading.Thread(target=sell, args=(place,)) for place in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sales = [told.get(timeout=1) for _ in threads]
+        assert _flaws(found, 6, sales, f"sqlite:///{tmp_path}/again.db") == []
+
+
+def _lose(found: com.Memory, arrives: bool) -> None:
+    """Lets the answer to the next commit be lost."""
+    link: Any = found.link
+    commit = type(link)._commit
+
+    def lost() -> None:
+        if arrives:
+            commit(link)
+        else:
+            link._say("rollback")
+        del link._commit
+        raise EngineError("lost", "nobody answers")
+
+    link._commit = lost
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_commit_whose_answer_is_lost_is_made_once(engine: str, arrives: bool, fresh: Fresh) -> None:
+    with market(fresh(engine)) as found:
+        _lose(found, arrives)
+        outcome = run(found, SELL, name="apple", qty=1)
+        assert (outcome.run_id, outcome.rows[0][0]) == (2, 1)
+        assert found.link.ask("select sale_id from sold") == [(1,)]
+        assert [(r.status, r.attempt) for r in found.log()] == [("done", 0), ("done", 0 if arrives else 1)]
+        assert not found.verify()
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+def test_a_run_goes_on_after_its_connection_is_lost(engine: str, fresh: Fresh) -> None:
+    url = fresh(engine)
+    other = opened(url)
+    with market(url) as found:
+        own = "select pg_backend_pid()" if engine == "postgres" else "select connection_id()"
+        number = found.link.ask(own)[0][0]
+        plan = com.compile(SELL, found.schema, engine=engine)
+        found.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK)
+        head, dead = journal.head, []
+
+        def dying(link: Any) -> Any:
+            if not dead:
+                dead.append(number)
+                end = "select pg_terminate_backend(?::int)" if engine == "postgres" else f"kill {number}"
+                other.ask(end, *([number] if engine == "postgres" else []))
+            return head(link)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal, "head", dying)
+            assert found.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK).run_id == 3
+        assert [(r.status, r.attempt) for r in found.log()] == [("done", 0), ("done", 0), ("done", 1)]
+    other.close()
+
+
+def test_a_conflict_that_stays_is_told(fresh: Fresh) -> None:
+    with market(fresh("postgres")) as found:
+        tried: list[int] = []
+
+        def conflict() -> None:
+            tried.append(1)
+            found.link.rollback()
+            raise EngineError("conflict", "could not serialize access")
+
+        found.link._commit = conflict  # type: ignore[attr-defined]
+        with pytest.raises(RunError) as failed:
+            run(found, SELL, name="apple", qty=1)
+        assert failed.value.message.code == "CM516"
+        assert len(tried) == CONFLICTS + 2  # the last to record that it failed
+        del found.link._commit  # type: ignore[attr-defined]
+        assert found.link.ask("select count(*) from sold") == [(0,)]
+
+
+def test_a_url_of_several_servers_goes_on_to_the_next(fresh: Fresh) -> None:
+    url = read_url(fresh("mysql"))
+    link = opened(
+        url.set(host=None, port=None)
+        .update_query_dict({"host": f"127.0.0.1,{url.host}", "port": f"1,{url.port or 3306}"})
+        .render_as_string(hide_password=False)
+    )
+    assert link.ask("select 1") == [(1,)]
+    link.reopen()
+    assert link.ask("select 1") == [(1,)]
+    link.close()
+    with pytest.raises(Error, match="port"):
+        opened(url.set(host=None, port=None).update_query_dict({"host": "a,b,c", "port": "1,2"}).render_as_string())

@@ -36,7 +36,7 @@ from com.plan import (
 from com.runtime.arguments import Given
 from com.runtime.bind import Frame, Program, Ready, Relation, slot
 from com.runtime.canon import canonical, canonical_rows, hash_json, shown, shown_list, types_of
-from com.runtime.engines import EngineError, Row
+from com.runtime.engines import AGAIN, EngineError, Row
 from com.runtime.failures import explain
 from com.runtime.outcome import Ran, RunError, StepRun
 from com.schema import ForeignKey, Schema, Table
@@ -141,7 +141,7 @@ class Execution:
         try:
             return do(subject)
         except EngineError as error:
-            if error.kind in ("busy", "lost"):
+            if error.kind in (*AGAIN, "lost"):
                 raise
             operation = subject.operation if isinstance(subject, Step) else None
             raise self._failed(explain(error, self.schema, operation), span) from None

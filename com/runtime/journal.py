@@ -55,7 +55,8 @@ TABLES = Schema(
 )
 """The journal's tables. `com_run.ids`: the last id of each table whose ids the run took, as it was before; `base`: the
 number of the last commit before the run; `attempt`: how many have taken the run up while it was pending, the last of
-them may finish it; `digest`: the hash of all that stands in its row, its calls and its steps."""
+them may finish it, and with them the tries that failed because somebody else came first; `digest`: the hash of all that
+stands in its row, its calls and its steps."""
 
 RUN_COLUMNS = tuple(c.name for c in TABLES.table("com_run").columns)  # type: ignore[union-attr]
 _MOST = {"hash": 64, "tbl": 190, "name": 190, "path": 700, "idempotency": 700}
@@ -100,12 +101,10 @@ def create(link: Link, known: Mapping[str, str] | None = None, *, passing: bool 
         _make(link, statements(link), known or {})
     elif passing:
         _make(link, statements(link, "create temporary table"), known or {})
-    else:
+    else:  # who makes them at the same time makes the same tables; the rows are made by who comes first
         link.rollback()
-        with link.alone():
-            if not exists(link):
-                _make(link, statements(link, "create table if not exists"), known or {})
-                link.commit()
+        _make(link, statements(link, "create table if not exists"), known or {})
+        link.commit()
         link.begin()
 
 

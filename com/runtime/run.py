@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -18,7 +19,7 @@ from com.runtime.arguments import Given
 from com.runtime.bind import Program, Relation
 from com.runtime.calls import NeedCall, Recorded, Refusal, Registry, answered, make, recorded
 from com.runtime.canon import hash_json, restore_rows, to_json, types_of
-from com.runtime.engines import WAITS, EngineError, Link
+from com.runtime.engines import AGAIN, WAITS, EngineError, Link, Patience
 from com.runtime.execute import CAP_BYTES, CAP_ROWS, BatchFailed, Execution
 from com.runtime.failures import explain
 from com.runtime.history import Changes, Image, read_images, step_hashes
@@ -89,7 +90,7 @@ class Runner:
 
     def preview(self, program: Program, schema: Schema, order: Order, calls: Recorded, watched: bool = True) -> Outcome:
         """Runs, and gives the transaction up whatever happens."""
-        link, batches, tries = self.link, True, 0
+        link, batches, patience = self.link, True, Patience()
         while True:
             try:
                 link.begin()
@@ -106,7 +107,8 @@ class Runner:
                 link.rollback()
                 calls.record(need, _made(self.registry, need, program.plan))
             except EngineError as error:
-                tries = _busy(error, tries, schema)
+                link.rollback()
+                _wait(error, patience, schema)
             finally:
                 link.rollback()
 
@@ -135,14 +137,12 @@ def execution(
     )
 
 
-def _busy(error: EngineError, tries: int, schema: Schema) -> int:
+def _wait(error: EngineError, patience: Patience, schema: Schema) -> None:
     """Waits before the next try; RunError when there were enough."""
-    if error.kind != "busy":
+    if error.kind not in AGAIN:
         raise RunError(explain(error, schema, None), NOWHERE) from None
-    if tries >= len(WAITS):
-        raise RunError(Busy(tries + 1), NOWHERE) from None
-    time.sleep(WAITS[tries])
-    return tries + 1
+    if not patience.wait(error):
+        raise RunError(Busy(patience.tries), NOWHERE) from None
 
 
 def _made(registry: Registry, need: NeedCall, plan: Plan) -> list[tuple[Any, ...]]:
@@ -181,7 +181,8 @@ class _NotOurs(Exception):
 
 
 class _Attempts:
-    """The tries of one run. `attempt` is the run's counter in the journal as this one has set it."""
+    """The tries of one run. `attempt` is the run's counter in the journal as this one has set it; `sent` the number,
+    digest and outcome of a try whose commit was not answered."""
 
     def __init__(
         self,
@@ -208,7 +209,9 @@ class _Attempts:
         self.attempt = 0
         self.row: RunRow | None = None
         self.base = 0
-        self.unsure = False
+        self.patience = Patience()
+        self.sent: tuple[int, str | None, Outcome] | None = None
+        self.taken: dict[str, int] = {}
 
     def run(self) -> Outcome:
         try:
@@ -229,10 +232,10 @@ class _Attempts:
         return self._others()
 
     def _tries(self) -> Outcome:
-        batches, tries = True, 0
+        batches = True
         while True:
             try:
-                return self._try(batches)
+                return self._arrived() or self._try(batches)
             except BatchFailed:
                 self.link.rollback()
                 batches = False
@@ -240,8 +243,7 @@ class _Attempts:
                 self.link.rollback()
                 self._call(need)
             except EngineError as error:
-                self._give_up()
-                tries = _busy(error, tries, self.schema)
+                self._again(error)
 
     def _give_up(self) -> None:
         try:
@@ -249,9 +251,32 @@ class _Attempts:
         except EngineError:  # the engine has rolled back already, or the connection is gone with its transaction
             self.link.reopen()
 
+    def _again(self, error: EngineError) -> None:
+        """Gives a try up, and waits before the next, on a new connection if the old one is lost; RunError when there
+        were enough."""
+        lost = error.kind == "lost" and self.link.is_server
+        if not lost:
+            self._give_up()
+            _wait(error, self.patience, self.schema)
+            return
+        while self.patience.wait(error):
+            try:
+                self.link.reopen()
+                return
+            except Error:  # nobody is there yet
+                pass
+        if self.sent is None:
+            raise RunError(explain(error, self.schema, None), NOWHERE) from None
+        raise self._unsure()
+
+    def _unsure(self) -> RunError:
+        """Nobody could be asked whether what was sent has arrived."""
+        number = self.sent[0] if self.sent else 0
+        help_ = "look it up before you run it again: com log"
+        return RunError(Lost(f"may have been recorded as run {number}, or not", help_), NOWHERE)
+
     def _try(self, batches: bool) -> Outcome:
         link, order, schema = self.link, self.order, self.schema
-        link.begin()
         self._journal()
         if order.key is not None and self.reserved is None:
             earlier = self._earlier(order.key)
@@ -277,34 +302,59 @@ class _Attempts:
             if found != order.approve:
                 raise RunError(MustChange(order.approve, found), NOWHERE)
         outcome = self._write(done, head, number, images, changes)
-        self._commit(number)
-        self.runner.has_journal = True
-        self.runner.kept |= {self.program.program, self.program.digest, self.program.schema}
-        return outcome
+        return self._commit(number, outcome)
 
     def _journal(self) -> None:
         if not self.runner.has_journal and not journal.exists(self.link):
             journal.create(self.link)
 
-    def _commit(self, number: int) -> None:
+    def _commit(self, number: int, outcome: Outcome) -> Outcome:
         try:
             self.link.commit()
         except EngineError as error:
-            if self.link.in_transaction:
+            known = self.link.is_server and error.kind in AGAIN  # of SQLite's commit it is not known what it did
+            if self.link.in_transaction or known:
                 raise
-            self._decide(number, error)
+            self.sent = number, self.row.digest if self.row else None, outcome
+            if self.link.is_server:
+                raise EngineError("lost", error.said) from None
+            self._decide(error)
+        self._done()
+        return outcome
 
-    def _decide(self, number: int, error: EngineError) -> None:
-        """The connection was lost while committing: looks up whether the run is there."""
+    def _done(self) -> None:
+        """After the commit. A sequence never goes back: one that had moved before it would leave gaps if it failed."""
+        with suppress(EngineError):
+            for table, last in self.taken.items():
+                self.link.move_sequence(table, last)
+        self.runner.has_journal = True
+        self.runner.kept |= {self.program.program, self.program.digest, self.program.schema}
+
+    def _decide(self, error: EngineError) -> None:
+        """The commit failed otherwise than by itself: looks up whether the run is there."""
         try:
             self.link.reopen()
-            there = journal.exists(self.link) and self.link.ask("select digest from com_run where run = ?", number)
+            there = self._is_there()
         except (EngineError, Error):
-            self.unsure = True
-            help_ = "look it up before you run it again: com log"
-            raise RunError(Lost(f"may have been recorded as run {number}, or not", help_), NOWHERE) from None
-        if not there or self.row is None or there[0][0] != self.row.digest:
+            raise self._unsure() from None
+        if not there:
+            self.sent = None
             raise EngineError("lost", error.said)
+
+    def _is_there(self) -> bool:
+        number, digest, _ = self.sent or (0, None, None)
+        found = journal.exists(self.link) and self.link.ask("select digest from com_run where run = ?", number)
+        return bool(found) and found == [(digest,)]
+
+    def _arrived(self) -> Outcome | None:
+        """Begins the transaction of a try. The outcome of an earlier one, if its commit has arrived though nobody said
+        so. If it had not yet, the two would change the same row of com_head, and only one of them can."""
+        self.link.begin()
+        if self.sent is None or not self._is_there():
+            return None
+        self.link.rollback()
+        self._done()
+        return self.sent[2]
 
     # ------------------------------------------------------------ writing the journal
 
@@ -373,6 +423,7 @@ class _Attempts:
                 answer=done.answer,
                 written=done.written,
                 ended=ended,
+                attempt=self.attempt + self.patience.tries,
             ),
             step_rows,
             journal.read_calls(link, number) if self.calls.results else (),
@@ -388,17 +439,18 @@ class _Attempts:
         return Outcome(rows, fields, done.answer, changes, steps, number)
 
     def _write_ids(self, done: Execution) -> None:
+        self.taken = {}
         for table, last in done.last_ids.items():
             if last != done.counters.get(table):
                 self.link.put("delete from com_id where tbl = ?", [[table]])
                 self.link.put("insert into com_id values (?, ?)", [[table, last]])
-                self.link.move_sequence(table, last)
+                self.taken[table] = last
 
     def _record(self, failed: RunError) -> None:
         """Writes the failed run's row, in a transaction of its own."""
-        if isinstance(failed.message, Lost) and self.unsure:
+        if self.sent is not None:
             return
-        tries = 0
+        patience = Patience()
         while True:
             try:
                 self.link.begin()
@@ -408,11 +460,12 @@ class _Attempts:
                 self.runner.has_journal = True
                 return
             except EngineError as error:  # what could not be written cannot be recorded either
-                self._give_up()
-                if error.kind != "busy" or isinstance(failed.message, Busy) or tries >= len(WAITS):
+                try:
+                    self._give_up()
+                except Error:
                     return
-                time.sleep(WAITS[tries])
-                tries += 1
+                if error.kind not in AGAIN or isinstance(failed.message, Busy) or not patience.wait(error):
+                    return
 
     def _write_failed(self, failed: RunError) -> int:
         link, message = self.link, failed.message
@@ -434,6 +487,7 @@ class _Attempts:
                 idempotency=None,
                 base=self.base or head.commits,
                 ended=real_time() if self.order.at is None else self.order.at,
+                attempt=self.attempt + self.patience.tries,
             ),
             [],
             journal.read_calls(link, number),
@@ -499,7 +553,7 @@ class _Attempts:
                     state = f"failed there: {found[0][0]} {found[0][1]}" if found and found[0][0] else "is gone"
                     raise RunError(TakenUp(number, state), NOWHERE)
             except EngineError as error:
-                if error.kind != "busy":
+                if error.kind not in AGAIN:
                     raise RunError(explain(error, self.schema, None), NOWHERE) from None
             if time.monotonic() > until:
                 raise RunError(TakenUp(number, "is not finished there"), NOWHERE)
@@ -507,7 +561,7 @@ class _Attempts:
 
     def _commits(self, do: Any) -> None:
         """Does something in a transaction of its own, again while the memory is busy."""
-        tries = 0
+        patience = Patience()
         while True:
             try:
                 self.link.begin()
@@ -516,7 +570,7 @@ class _Attempts:
                 return
             except EngineError as error:
                 self._give_up()
-                tries = _busy(error, tries, self.schema)
+                _wait(error, patience, self.schema)
 
     def _earlier(self, key: str) -> Outcome | None:
         """The outcome of the run that was made with this key. A run that was never finished is taken up again."""

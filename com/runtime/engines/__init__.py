@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL
@@ -60,8 +60,9 @@ def key_rules(key: str, column: str | None, on_delete: str | None, on_update: st
 
 class EngineError(Error):
     """A statement failed. `kind`: unique, foreign_key, check, not_null, rule (of a trigger or the like), function
-    (a value that cannot be: the message says why), overflow, busy, interrupted, full, read_only, lost, refused. `said`
-    is the engine's text, `place` what it names: a table with columns, or a check."""
+    (a value that cannot be: the message says why), overflow, busy (a lock was waited for in vain), conflict (somebody
+    else's transaction came first), interrupted, full, read_only, lost, refused. `said` is the engine's text, `place`
+    what it names: a table with columns, or a check."""
 
     def __init__(self, kind: str, said: str, place: str = "", message: Message | None = None) -> None:
         super().__init__(message or _general(kind, said))
@@ -73,7 +74,7 @@ class EngineError(Error):
 def _general(kind: str, said: str) -> Message:
     """What a failure means, whatever the statement was for."""
     match kind:
-        case "busy":
+        case "busy" | "conflict":
             return Busy(1)
         case "interrupted":
             return Interrupted("interrupted", "run it again")
@@ -87,27 +88,51 @@ def _general(kind: str, said: str) -> Message:
             return EngineRefused(said.strip())
 
 
+T = TypeVar("T")
+
+AGAIN = ("busy", "conflict")
+"""The kinds of failures that another try may not meet."""
 WAITS = (0.01, 0.05, 0.2, 0.5)
 """Seconds between tries when the memory is busy, besides what the engine itself waits."""
+CONFLICTS = 30
+LONGEST = 0.25
+"""So often what met a conflict is tried again, after waits by chance that grow to so many seconds."""
 
-T = TypeVar("T")
+
+class Patience:
+    """Waits before something is tried again, and says when it has been tried often enough. `tries`: how many failed.
+    Whoever came too late waits by chance, so that those who meet once do not meet for ever."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self._waits = iter(WAITS)
+        self._conflicts = 0
+
+    def wait(self, error: EngineError) -> bool:
+        """True after a wait if there shall be another try."""
+        self.tries += 1
+        if error.kind == "conflict":
+            self._conflicts += 1
+            longest = min(LONGEST, 0.001 * 2**self._conflicts)
+            wait = random.uniform(0, longest) if self._conflicts <= CONFLICTS else None
+        else:
+            wait = next(self._waits, None)
+        if wait is not None:
+            time.sleep(wait)
+        return wait is not None
 
 
 def patiently(do: Callable[[], T]) -> T:
     """What something gives that may be done again, tried until the memory is not busy. `Error` if it stays so."""
-    for wait in WAITS:
+    patience = Patience()
+    while True:
         try:
             return do()
         except EngineError as error:
-            if error.kind != "busy":
+            if error.kind not in AGAIN:
                 raise
-            time.sleep(wait)
-    try:
-        return do()
-    except EngineError as error:
-        if error.kind != "busy":
-            raise
-        raise Error(Busy(len(WAITS) + 1)) from None
+            if not patience.wait(error):
+                raise Error(Busy(patience.tries)) from None
 
 
 class Declared(Node):
@@ -137,7 +162,10 @@ class Link(Protocol):
     """One connection to a memory. All failures of the driver come out as `EngineError`. `name` is the engine's, as
     plans name it. `keeps_keys`: whether the engine checks foreign keys; `ddl_commits`: whether the making of tables
     ends a transaction; `overriding`: the word without which no id can be put where the engine makes them; `as_text`:
-    how row images show a column that they do not show as it is."""
+    how row images show a column that they do not show as it is; `is_server`: whether a connection that is lost may be
+    made anew, perhaps to another node, and what was begun on it begun again. A transaction that writes claims the row
+    of com_head when it begins, so that writers queue where they can; where they cannot, who changes that row first goes
+    on, and for the others it is a conflict."""
 
     name: str
     title: str
@@ -148,6 +176,7 @@ class Link(Protocol):
     ddl_commits: bool
     overriding: str
     as_text: str
+    is_server: bool
 
     def run(self, sql: str, binds: Mapping[str, Any]) -> list[Row]:
         """The rows of a statement of a plan."""
@@ -210,10 +239,6 @@ class Link(Protocol):
 
     def own_end(self, table: str) -> str:
         """What stands behind the columns of one of com's own tables."""
-        ...
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Keeps others from making com's tables meanwhile, where that is not part of a transaction."""
         ...
 
     def rules(self) -> dict[str, tuple[Rule, ...]]:

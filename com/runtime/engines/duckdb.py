@@ -1,12 +1,13 @@
 """DuckDB: how a connection is made safe, what its types are, what its errors mean.
 
 One process writes at a time: the file is waited for. Inside it, who first touches com_head goes on, and others try
-again. There are no savepoints. DuckDB checks foreign keys too early (it keeps child and parent from being deleted in
-one transaction), so com makes its tables without them, and checks them itself after each write.
+until they can. There are no savepoints. DuckDB checks foreign keys too early (it keeps child and parent from being
+deleted in one transaction), so com makes its tables without them, and checks them itself after each write.
 """
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 import time
@@ -128,11 +129,22 @@ class DuckLink(NativeLink):
     # ------------------------------------------------------------ transactions
 
     def begin(self, write: bool = True) -> None:
-        self._say("begin transaction")
-        self.in_transaction = True
-        if write and not self.read_only and self.has_table("com_head"):
-            self.ask("update com_head set run = run + 1")  # what would change nothing would not claim the row
-            self.ask("update com_head set run = run - 1")
+        until = time.monotonic() + self.timeout
+        while True:
+            self._say("begin transaction")
+            self.in_transaction = True
+            try:
+                if write and not self.read_only and self.has_table("com_head"):
+                    self.ask("update com_head set run = run + 1")  # what would change nothing would not claim the row
+                    self.ask("update com_head set run = run - 1")
+                return
+            except EngineError as error:
+                self.rollback()
+                if error.kind != "conflict":
+                    raise
+                if time.monotonic() > until:
+                    raise EngineError("busy", error.said) from None
+            time.sleep(random.uniform(0, _WAIT))
 
     def commit(self) -> None:
         self._say("commit")
@@ -309,7 +321,7 @@ class DuckLink(NativeLink):
         if isinstance(error, duckdb.ConstraintException):
             return _constraint(text)
         if isinstance(error, duckdb.TransactionException) or "write-write conflict" in said or "onflict on" in said:
-            return EngineError("busy" if "onflict" in said else "refused", said)
+            return EngineError("conflict" if "onflict" in said else "refused", said)
         if isinstance(error, duckdb.InterruptException):
             return interrupted(said, self.seconds)
         if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException | duckdb.OutOfRangeException):

@@ -1,15 +1,15 @@
 """MariaDB: how a connection is made safe, what its types are, what its errors mean.
 
-Writers queue for the row of com_head before their snapshot is taken. Making a table ends a transaction, so com's own
-tables are made in a commit of their own, and as temporary ones for a preview. A warning is an error. Names stand in
-double quotes or backticks, strings in single quotes with backslash escapes, and a division by zero gives null.
+Writers queue for the row of com_head before their snapshot is taken. In a Galera cluster those of other nodes are not
+waited for: who changes the row first goes on, and for the others it is a conflict. Making a table ends a transaction,
+so com's own tables are made in a commit of their own, and as temporary ones for a preview. A warning is an error. Names
+stand in double quotes or backticks, strings in single quotes with backslash escapes, and a division by zero gives null.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ from com.runtime.engines.native import (
     interrupted,
     overflow,
     placed,
+    unique,
     with_percents,
 )
 from com.schema import TEXT, ForeignKey, Index, Type
@@ -36,6 +37,9 @@ _MODE = (
     "NO_ENGINE_SUBSTITUTION"
 )
 _COLLATION = "utf8mb4_nopad_bin"
+_HELP = "write it as mysql://user@host/database, and look whether the server runs"
+_NOT_EVERYWHERE = ("innodb_snapshot_isolation", "wsrep_sync_wait")
+"""What older servers, or those that cannot be in a cluster, do not know."""
 
 
 def open_link(url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> MySqlLink:
@@ -54,15 +58,29 @@ class MySqlLink(ServerLink):
     def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self._passing: list[str] = []
         self._has_head = False
+        self._at = 0
         super().__init__(url, read_only=read_only, timeout=timeout, seconds=seconds)
 
     def _connect(self) -> Any:
         given = self.url.translate_connect_args(username="user") | dict(self.url.query)
-        if "port" in given:
-            given["port"] = int(given["port"])
-        help_ = "write it as mysql://user@host/database, and look whether the server runs"
+        hosts = str(given.pop("host", "localhost")).split(",")
+        ports = str(given.pop("port", 3306)).split(",")
         if not self.url.database:
-            raise Error(UnknownMemory(self.url.render_as_string(), "it names no database", help_))
+            raise Error(UnknownMemory(self.url.render_as_string(), "it names no database", _HELP))
+        if len(ports) not in (1, len(hosts)) or not all(p.isdecimal() for p in ports):
+            raise Error(UnknownMemory(self.url.render_as_string(), "it wants a port, or one for each host", _HELP))
+        nodes = [(host, int(ports[i % len(ports)])) for i, host in enumerate(hosts)]
+        for tried in range(len(nodes)):  # from the one that was there last
+            host, port = nodes[self._at % len(nodes)]
+            try:
+                return self._reached(given | {"host": host, "port": port})
+            except Error:
+                self._at += 1
+                if tried == len(nodes) - 1:
+                    raise
+        raise AssertionError
+
+    def _reached(self, given: dict[str, Any]) -> Any:
         try:
             driver = pymysql.connect(
                 **given,
@@ -76,7 +94,7 @@ class MySqlLink(ServerLink):
             )
             self._make_safe(driver)
         except (pymysql.Error, OSError, RuntimeError) as error:
-            raise cannot_open(self.url, _Said(error), help_) from None
+            raise cannot_open(self.url, _Said(error), _HELP) from None
         return driver
 
     def _make_safe(self, driver: Any) -> None:
@@ -94,6 +112,7 @@ class MySqlLink(ServerLink):
             "default_storage_engine": "InnoDB",
             "max_recursive_iterations": "4294967295",
             "innodb_snapshot_isolation": "1",
+            "wsrep_sync_wait": "1",  # a transaction sees what was committed on other nodes before it began
         }
         with driver.cursor() as cursor:
             cursor.execute("select version()")
@@ -107,7 +126,7 @@ class MySqlLink(ServerLink):
                 try:
                     cursor.execute(f"set session {name} = {value}")
                 except pymysql.Error as error:
-                    if error.args[0] != 1193 or name != "innodb_snapshot_isolation":  # of 10.11.8 and later
+                    if error.args[0] != 1193 or name not in _NOT_EVERYWHERE:
                         raise
             others = (
                 "select table_name, engine from information_schema.tables where table_schema = database()"
@@ -130,7 +149,7 @@ class MySqlLink(ServerLink):
                 self._warned()
             return cursor
         except (pymysql.Error, OSError, UnicodeError, OverflowError, AttributeError) as error:
-            raise self._failure(error) from None
+            raise self._failure(error, sql) from None
 
     def _warned(self) -> None:
         """A warning is a failure: MariaDB would go on with a value cut or a recursion ended."""
@@ -179,15 +198,6 @@ class MySqlLink(ServerLink):
         super().rollback()
         while self._passing and self.driver.open:
             self._say(f"drop temporary table {self._passing.pop()}")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        if self.ask("select get_lock(concat('com ', database()), ?)", max(1, round(self.timeout))) != [(1,)]:
-            raise EngineError("busy", "somebody else makes com's tables")
-        try:
-            yield
-        finally:
-            self.ask("select release_lock(concat('com ', database()))")
 
     def set_keys_checked(self, checked: bool) -> None:
         self._say(f"set session foreign_key_checks = {int(checked)}")
@@ -325,7 +335,7 @@ class MySqlLink(ServerLink):
 
     # ------------------------------------------------------------ failures
 
-    def _failure(self, error: Exception) -> EngineError:
+    def _failure(self, error: Exception, sql: str = "") -> EngineError:
         code, said = (error.args[0], str(error.args[1])) if len(error.args) > 1 else (0, first_line(error))
         if isinstance(error, OverflowError | UnicodeError):
             return EngineError("refused", first_line(error))
@@ -337,7 +347,7 @@ class MySqlLink(ServerLink):
         match kind:
             case "unique":
                 found = re.search(r"for key '(.*)'", said)
-                return EngineError(kind, said, self._unique(found[1] if found else ""))
+                return unique(said, self._unique(found[1] if found else "", sql))
             case "not_null":
                 found = re.search(r"'(.*?)'", said)
                 return EngineError(kind, said, found[1] if found else "")
@@ -378,8 +388,11 @@ class MySqlLink(ServerLink):
             found.setdefault(name, []).append((table, column))
         self._keys = found
 
-    def _unique(self, key: str) -> str:
+    def _unique(self, key: str, sql: str) -> str:
         """The columns of a key; MariaDB tells its name alone, and each table has a PRIMARY."""
+        own = re.match(r'insert into [`"]?(com_\w+)', sql)
+        if own:
+            return placed(own[1], [key])
         known = self._keys.get(key, [])
         if len({table for table, _ in known}) == 1:
             return placed(known[0][0], [column for _, column in known])
@@ -428,11 +441,11 @@ _KINDS = {
     1265: "rule",
     1406: "rule",
     1644: "rule",
-    1213: "busy",
+    1213: "conflict",
+    1020: "conflict",
+    1050: "conflict",
+    1412: "conflict",
     1205: "busy",
-    1020: "busy",
-    1050: "busy",
-    1412: "busy",
     3572: "busy",
     1317: "interrupted",
     1969: "interrupted",
@@ -443,6 +456,8 @@ _KINDS = {
     1792: "read_only",
     1142: "read_only",
     1044: "read_only",
+    1047: "lost",  # a node that is not, or no more, part of its cluster
     1053: "lost",
+    1180: "lost",
     1927: "lost",
 }

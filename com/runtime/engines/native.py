@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -65,6 +65,11 @@ def interrupted(said: str, seconds: float | None) -> EngineError:
     return EngineError("interrupted", said, message=Interrupted(cause, help_))
 
 
+def unique(said: str, place: str) -> EngineError:
+    """A key that is there already: in a table of com's own somebody else has just made the row."""
+    return EngineError("conflict" if place.startswith("com_") else "unique", said, place)
+
+
 def placed(table: str, columns: Sequence[str]) -> str:
     """The place of a failure, as `EngineError` wants it."""
     return ", ".join(f"{table}.{c}" for c in columns)
@@ -77,6 +82,7 @@ class NativeLink:
     ddl_commits = False
     overriding = ""
     as_text = "cast({} as char)"
+    is_server = False
 
     def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.url = url
@@ -114,9 +120,6 @@ class NativeLink:
     def own_end(self, table: str) -> str:
         return ""
 
-    def alone(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def read_type(self, text: str) -> Type:
         return UNKNOWN if text.lower() in _NO_TEXT else read_type(text)
 
@@ -139,6 +142,7 @@ class NativeLink:
 class ServerLink(NativeLink):
     """One connection to a server. As a scratch, its transactions are parts of one that is given up in the end."""
 
+    is_server = True
     scratch = False
     _nested = False
 
@@ -181,10 +185,11 @@ class ServerLink(NativeLink):
             self._say("rollback")
 
     def close(self) -> None:
-        self.driver.close()
+        with suppress(Exception):  # what is gone is closed
+            self.driver.close()
 
     def reopen(self) -> None:
-        self.driver.close()
+        self.close()
         self.driver = self._connect()
 
     def copy(self) -> ServerLink:

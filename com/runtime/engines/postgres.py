@@ -2,13 +2,15 @@
 
 A memory is one schema: the first of the search path, or the one that `?schema=` in the URL names.
 
-Writers queue for one lock, on com_head, before their snapshot is taken: so each sees all that the one before it wrote,
-and repeatable read is enough. Statements are prepared, which keeps a text from holding two of them.
+Writers queue for the row of com_head with the first statement of their transaction. Who had to wait has a snapshot of
+before the other's commit, gives it up and takes a new one: so each sees all that the one before it wrote, and
+repeatable read is enough. Statements are prepared, which keeps a text from holding two of them.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,14 +30,13 @@ from com.runtime.engines.native import (
     interrupted,
     overflow,
     placed,
+    unique,
     with_percents,
 )
 from com.schema import TIMESTAMP, ForeignKey, Index, Type
 from com.values import FORMS
 
 _LEAST = 150000
-_LOCK = 6071117
-"""The advisory lock under which com's tables are made."""
 
 _PROFILE = {
     "client_encoding": "UTF8",
@@ -151,27 +152,23 @@ class PostgresLink(ServerLink):
 
     def _begin(self, write: bool) -> None:
         write = write and not self.read_only
-        first = False
         if write and not self._has_head:
             self._has_head = self.has_table("com_head")
-            if not self._has_head:  # whoever makes the journal keeps others from making it too
-                self.ask("select pg_advisory_lock(?)", _LOCK)
-                first = not self.has_table("com_head")
-                if not first:
-                    self.ask("select pg_advisory_unlock(?)", _LOCK)
-                    self._has_head = True
-        self._say("begin isolation level repeatable read")
-        if first:
-            self.ask("select pg_advisory_xact_lock(?), pg_advisory_unlock(?)", _LOCK, _LOCK)
-        elif write:
-            self._lock_head()
-
-    def _lock_head(self) -> None:
-        try:
-            self._say("lock table com_head in exclusive mode")
-        except EngineError:
-            self._has_head = False
-            raise
+        until = time.monotonic() + self.timeout
+        while True:
+            self._say("begin isolation level repeatable read")
+            if not (write and self._has_head):
+                return
+            try:
+                self._say("select one from com_head for update")
+                return
+            except EngineError as error:
+                if error.kind != "conflict":
+                    self._has_head = False
+                    raise
+                self._say("rollback")
+                if time.monotonic() > until:
+                    raise EngineError("busy", error.said) from None
 
     def _commit(self) -> None:
         tag = self._execute("commit", {}).statusmessage
@@ -317,7 +314,8 @@ class PostgresLink(ServerLink):
 
     def move_sequence(self, table: str, last: int) -> None:
         sql = (
-            f"select setval(q.seqrelid::regclass, ?) {_SEQUENCE} and has_sequence_privilege(q.seqrelid, 'update')"
+            "select set_config('synchronous_commit', 'off', true), setval(q.seqrelid::regclass, ?)"  # the rows are safe
+            f" {_SEQUENCE} and has_sequence_privilege(q.seqrelid, 'update')"
             " and coalesce(pg_sequence_last_value(q.seqrelid), 0) < ? and ? between q.seqmin and q.seqmax"
         )
         if not self.scratch:
@@ -347,7 +345,9 @@ class PostgresLink(ServerLink):
             case "unique":
                 key = re.match(r"Key \((.*)\)=\(", about.message_detail or "")
                 columns = [c.strip().strip('"') for c in key[1].split(", ")] if key else [about.constraint_name or ""]
-                return EngineError(kind, said, placed(table, columns))
+                if table.startswith("pg_"):  # somebody else has just made a table of this name
+                    return EngineError("conflict", said)
+                return unique(said, placed(table, columns))
             case "not_null":
                 return EngineError(kind, said, placed(table, [about.column_name or ""]))
             case "check":
@@ -403,9 +403,10 @@ _KINDS = {
     "22007": "convert",
     "22008": "convert",
     "54000": "overflow",
-    "40": "busy",
+    "40003": "lost",
+    "40": "conflict",
     "55P03": "busy",
-    "42P07": "busy",
+    "42P07": "conflict",
     "57014": "interrupted",
     "57": "lost",
     "08": "lost",

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -57,6 +57,7 @@ class SqliteLink:
     ddl_commits = False
     overriding = ""
     as_text = "{}"
+    is_server = False
 
     def __init__(self, path: str, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.path = path
@@ -284,9 +285,6 @@ class SqliteLink:
 
     def own_end(self, table: str) -> str:
         return " without rowid" if table in ("com_id",) else ""
-
-    def alone(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     # ------------------------------------------------------------ values
 
