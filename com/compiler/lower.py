@@ -16,7 +16,7 @@ from com.compiler.engines import Engine, load
 from com.compiler.nodes import alias, select
 from com.compiler.sets import as_sets
 from com.compiler.sql import Sql
-from com.diagnostics import Diagnostic
+from com.diagnostics import Diagnostic, EngineLacks
 from com.node import Node
 from com.plan import Field, Statement
 from com.schema import Table, Type
@@ -72,6 +72,10 @@ class _Lowering:
                 operation: plan.Operation = plan.Read(self._query(query, s.fields))
             case ir.Call():
                 operation = self._call(s.operation)
+            case ir.Insert() | ir.Update() | ir.Delete() if not self.engine.writes:
+                instead = "write on an engine that com runs on, and read here"
+                self.problems.append(Diagnostic(EngineLacks(self.engine.title, "a write", instead), s.span))
+                operation = plan.Read(Statement("", ()))
             case ir.Insert() as op:
                 given_back = op.conflict is not None and not op.conflict.assignments and bool(op.returning)
                 wants = s.needed or (given_back and card != "many")

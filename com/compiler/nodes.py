@@ -351,8 +351,22 @@ def _generator(dialect: str) -> Generator:
     return made
 
 
-_MARKERS = {"sqlite": (":", ""), "duckdb": ("$", ""), "postgres": ("\0", "\1"), "mysql": ("\0", "\1")}
-"""What stands around a parameter's name. Of drivers that read % themselves it is put in once the text is whole."""
+_LATER = "\0", "\1"
+_MARKERS = {
+    "sqlite": (":", ""),
+    "duckdb": ("$", ""),
+    "postgres": _LATER,
+    "mysql": _LATER,
+    "spark": (":", ""),
+    "bigquery": ("@", ""),
+    "trino": _LATER,
+    "snowflake": _LATER,
+}
+"""What stands around a parameter's name. Where drivers read % themselves, or parameters have no names, it is put in
+once the text is whole."""
+_POSITIONAL = frozenset({"trino", "snowflake"})
+_BACKSLASH = frozenset({"mysql", "spark", "bigquery", "snowflake"})
+"""Whose texts have escapes that begin with a backslash."""
 _MARKED = re.compile("\0(\\w+)\1")
 
 
@@ -388,12 +402,14 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
         if not node.args["is_string"]:
             return str(text_)
         text_ = str(text_)
-        return "'" + (text_.replace("\\", "\\\\") if kind == "mysql" else text_).replace("'", "''") + "'"
+        if kind in _BACKSLASH:
+            text_ = text_.replace("\\", "\\\\")
+        return "'" + text_.replace("'", "\\'" if kind in ("spark", "bigquery") else "''") + "'"
 
     def ordered_(_: Generator, node: Any) -> str:
         desc, first = node.args.get("desc"), node.args.get("nulls_first")
         text_ = sql(node.args["this"]) + (" DESC" if desc else "")
-        by_itself = bool(desc) == (kind == "postgres") and kind != "duckdb"
+        by_itself = bool(desc) == (kind in ("postgres", "snowflake")) and kind not in ("duckdb", "trino")
         return text_ if first is None or first is by_itself else text_ + (" NULLS FIRST" if first else " NULLS LAST")
 
     def paren(_: Generator, node: Any) -> str:
@@ -403,7 +419,7 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
         as_, joins = node.args.get("alias"), node.args.get("joins")
         if as_ is not None:
             columns = as_.args.get("columns")
-            if columns and kind in ("postgres", "duckdb"):
+            if columns and kind in ("postgres", "duckdb", "trino"):
                 text_ += " WITH ORDINALITY"
             text_ = f"{text_} AS {name_(as_.args['this'])}"
             if columns:
@@ -441,7 +457,7 @@ def _lean(made: Generator, kind: str) -> dict[type[exp.Expr], Any]:
 
     signs = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "+": exp.Add}
     signs |= {"-": exp.Sub, "*": exp.Mul, "/": exp.Div, "%": exp.Mod, "||": exp.DPipe, "AND": exp.And, "OR": exp.Or}
-    signs |= {"DIV" if kind == "mysql" else "//": exp.IntDiv}
+    signs |= {"DIV" if kind in ("mysql", "spark") else "//": exp.IntDiv}
     return {
         **{node: operator(sign) for sign, node in signs.items()},
         exp.Identifier: lambda _, node: name_(node),
@@ -472,11 +488,14 @@ def write(tree: Tree, dialect: str) -> str:
     return written
 
 
-def marked(text_: str, dialect: str) -> str:
-    """The text with its parameters as the engine's driver takes them."""
-    if _MARKERS[dialect][1]:
-        return _MARKED.sub(r"%(\1)s", text_.replace("%", "%%"))
-    return text_
+def marked(text_: str, dialect: str) -> tuple[str, list[str] | None]:
+    """The text with its parameters as the engine's driver takes them; their names in order, if only their places tell
+    them apart."""
+    if dialect in _POSITIONAL:
+        return _MARKED.sub("?", text_), _MARKED.findall(text_)
+    if _MARKERS[dialect] is _LATER:
+        return _MARKED.sub(r"%(\1)s", text_.replace("%", "%%")), None
+    return text_, None
 
 
 def once(tree: Tree, dialect: str) -> Tree:

@@ -90,8 +90,12 @@ class Sql:
 
     def statement(self, tree: Tree, fields: Sequence[plan.Field] = (), hidden: int = 0) -> plan.Statement:
         """The statement, once its tree is whole."""
-        text_ = marked(write(tree, self.engine.dialect), self.engine.dialect)
-        return plan.Statement(text_, tuple(self.binds.values()), tuple(fields), hidden)
+        text_, names = marked(write(tree, self.engine.dialect), self.engine.dialect)
+        binds = tuple(self.binds.values())
+        if names is not None:  # told apart by their places alone
+            known = dict(binds)
+            binds = tuple((name, known[name]) for name in names)
+        return plan.Statement(text_, binds, tuple(fields), hidden)
 
     # ------------------------------------------------------------ what engines use
 
@@ -372,7 +376,7 @@ class Sql:
             if self.engine.typed:
                 keys += [self.expr(c) for c in _determined(q)]
             made["group"] = exp.Group(
-                expressions=keys or [self.cast(null(), "CHAR(1)") if self.engine.typed else null()]
+                expressions=keys or [self.cast(null(), self.engine.one_key) if self.engine.typed else null()]
             )
         if q.having is not None:
             made["having"] = exp.Having(this=self.expr(q.having))
@@ -419,7 +423,7 @@ class Sql:
             if q.offset.nullable and self.engine.counts:
                 offset = call("coalesce", offset, number(0))
             made["offset"] = exp.Offset(expression=offset)
-            if q.limit is None and self.engine.dialect == "mysql":
+            if q.limit is None and self.engine.dialect in ("mysql", "bigquery", "snowflake"):
                 made["limit"] = exp.Limit(expression=number(self.engine.no_limit))
 
     def _count(self, e: ir.Expr, what: str) -> Tree:

@@ -114,7 +114,8 @@ class Engine(Node):
     without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
     `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: inserts have
     `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
-    sequences; `overriding`: the words that let a program give an id where the engine makes it; `foreign_keys`: the
+    sequences; `overriding`: the words that let a program give an id where the engine makes it; `writes`: whether
+    com writes there; `one_key`: a type that null is cast to where all rows are one group; `foreign_keys`: the
     engine can be left to check them."""
 
     name: str
@@ -150,10 +151,16 @@ class Engine(Node):
     counts: bool = True
     sequences: bool = False
     overriding: str = ""
+    writes: bool = True
+    one_key: str = "CHAR(1)"
     foreign_keys: bool = True
 
 
-NAMES = ("sqlite", "postgres", "duckdb", "mysql")
+EXECUTED = ("sqlite", "postgres", "duckdb", "mysql")
+"""The engines that com runs programs on."""
+COMPILED = ("spark", "trino", "bigquery", "snowflake")
+"""The engines that programs are compiled for, and that others run: they have no memory of com's."""
+NAMES = EXECUTED + COMPILED
 """The engines that plans are made for."""
 
 

@@ -75,10 +75,6 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
 # ---------------------------------------------------------------- text
 
 
-def _upper(w: Writer, e: ir.Apply) -> Tree:
-    return w.call("upper", w.call("replace", w.expr(e.args[0]), w.text("ß"), w.text("SS")))
-
-
 def _lower(w: Writer, tree: Tree) -> Tree:
     return w.call("lower", tree)
 
@@ -120,10 +116,6 @@ def _add_days(w: Writer, e: ir.Apply) -> Tree:
 
 
 _LETTERS = {letter: f"%{letter}" for letter in "YmdHMS%"}
-
-
-def _quoted(letter: str) -> str:
-    return "%%" if letter == "%" else letter
 
 
 def _timestamp_text(w: Writer, tree: Tree) -> Tree:
@@ -279,7 +271,7 @@ FUNCTIONS: dict[str, Render] = {
     "least": t.extreme("least", _bare),
     "greatest": t.extreme("greatest", _bare),
     "lower": t.called("lower"),
-    "upper": _upper,
+    "upper": t.upper,
     "substr": t.substr("substr"),
     "position": lambda w, e: w.call("strpos", w.expr(e.args[1]), w.expr(e.args[0])),
     "like": t.like(None, _bare),
@@ -290,7 +282,7 @@ FUNCTIONS: dict[str, Render] = {
     "date_diff": _diff,
     "add_period": _add_period,
     "add_days": _add_days,
-    "format_date": t.format_date("strftime", _LETTERS, _quoted),
+    "format_date": t.format_date("strftime", _LETTERS, t.doubled_percent),
     "json_get": _json_get,
 }
 

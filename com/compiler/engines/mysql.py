@@ -71,27 +71,11 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
     return w.case([(w.binary("<", w.call("abs", number), w.number(10**16)), exact)], number)
 
 
-def _extreme(name: str) -> Render:
-    def render(w: Writer, e: ir.Apply) -> Tree:
-        if len(e.args) == 1:
-            return w.expr(e.args[0])
-        sides = [w.expr(a) for a in e.args]
-        if not any(a.nullable for a in e.args):
-            return w.call(name, *sides)
-        return w.call(name, *[w.call("coalesce", *sides[i:], *sides[:i]) for i in range(len(sides))])
-
-    return render
-
-
 def _is_distinct(w: Writer, e: ir.Apply) -> Tree:
     return w.binary("=", w.binary("<=>", w.expr(e.args[0]), w.expr(e.args[1])), w.number(0))
 
 
 # ---------------------------------------------------------------- text
-
-
-def _upper(w: Writer, e: ir.Apply) -> Tree:
-    return w.call("upper", w.call("replace", w.expr(e.args[0]), w.text("ß"), w.text("SS")))
 
 
 def _lower(w: Writer, tree: Tree) -> Tree:
@@ -196,13 +180,6 @@ def _add_days(w: Writer, e: ir.Apply) -> Tree:
     return w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type))
 
 
-_LETTERS = {"Y": "%Y", "m": "%m", "d": "%d", "H": "%H", "M": "%i", "S": "%s", "%": "%%"}
-
-
-def _quoted(letter: str) -> str:
-    return "%%" if letter == "%" else letter
-
-
 def _timestamp_text(w: Writer, tree: Tree) -> Tree:
     seconds = w.call("date_format", tree, w.text("%Y-%m-%d %H:%i:%s"))
     return w.binary("||", seconds, t.fraction(w, w.call("date_format", tree, w.text(".%f"))))
@@ -227,8 +204,7 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
 
 
 def _matches(w: Writer, text: Tree, form: Tree) -> Tree:
-    whole = w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
-    return w.binary("=", w.call("regexp_instr", text, whole), w.number(1))
+    return w.binary("=", w.call("regexp_instr", text, t.whole(w, form)), w.number(1))
 
 
 def _read(w: Writer, tree: Tree, target: Type) -> Tree:
@@ -431,10 +407,10 @@ FUNCTIONS: dict[str, Render] = {
     "ln": t.in_doubles("ln", "DOUBLE", least="0", above=True),
     "exp": t.in_doubles("exp", "DOUBLE"),
     "power": t.power("DOUBLE"),
-    "least": _extreme("least"),
-    "greatest": _extreme("greatest"),
+    "least": t.of_all("least"),
+    "greatest": t.of_all("greatest"),
     "is_distinct": _is_distinct,
-    "upper": _upper,
+    "upper": t.upper,
     "length": t.called("char_length"),
     "substr": t.substr("substr"),
     "left": _end("left"),
@@ -452,7 +428,7 @@ FUNCTIONS: dict[str, Render] = {
     "date_diff": _diff,
     "add_period": _add_period,
     "add_days": _add_days,
-    "format_date": t.format_date("date_format", _LETTERS, _quoted),
+    "format_date": t.format_date("date_format", t.MYSQL_LETTERS, t.doubled_percent),
     "json_get": _json_get,
 }
 

@@ -194,12 +194,8 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
 def _read(w: Writer, text: Tree, target: Type) -> Tree:
     if target.kind == "bytes":
         return w.call("decode", text, w.text("hex"))
-    made = w.cast(t.strict(w, text, target, lambda x, form: w.call("regexp_like", x, _whole(w, form))), _named(target))
+    made = w.cast(t.strict(w, text, target, lambda x, form: w.call("regexp_like", x, t.whole(w, form))), _named(target))
     return w.call("round", made, w.number(target.scale)) if target.kind == "decimal" else made
-
-
-def _whole(w: Writer, form: Tree) -> Tree:
-    return w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
 
 
 def _sized(type_: Type) -> str:

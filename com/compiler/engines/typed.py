@@ -1,4 +1,4 @@
-"""What engines with types of their own have in common: PostgreSQL, DuckDB, MariaDB."""
+"""What engines with types of their own have in common: all but SQLite."""
 
 from __future__ import annotations
 
@@ -96,6 +96,25 @@ def extreme(name: str, collate: Collate) -> Render:
     return render
 
 
+def of_all(name: str) -> Render:
+    """`least` and `greatest`, where they would be null if an argument is: each null gives way to the others."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        if len(e.args) == 1:
+            return w.expr(e.args[0])
+        sides = [w.expr(a) for a in e.args]
+        if not any(a.nullable for a in e.args):
+            return w.call(name, *sides)
+        return w.call(name, *[w.call("coalesce", *sides[i:], *sides[:i]) for i in range(len(sides))])
+
+    return render
+
+
+def upper(w: Writer, e: ir.Apply) -> Tree:
+    """`upper`, where each letter stays one."""
+    return w.call("upper", w.call("replace", w.expr(e.args[0]), w.text("ß"), w.text("SS")))
+
+
 def like(lower: Callable[[Writer, Tree], Tree] | None, collate: Collate) -> Render:
     """`lower`: how both sides are brought to one case."""
 
@@ -171,6 +190,14 @@ def format_date(name: str, letters: dict[str, str], quote: Callable[[str], str])
     return render
 
 
+MYSQL_LETTERS = {"Y": "%Y", "m": "%m", "d": "%d", "H": "%H", "M": "%i", "S": "%s", "%": "%%"}
+"""The patterns of MySQL's `date_format`, and of whoever took it over."""
+
+
+def doubled_percent(letter: str) -> str:
+    return "%%" if letter == "%" else letter
+
+
 def months_between(w: Writer, unit: str, start: Tree, end: Tree, part: Callable[[str, Tree], Tree]) -> Tree:
     """How many years, quarters or months begin between two times."""
     count = {"year": 1, "quarter": 4, "month": 12}[unit]
@@ -222,6 +249,11 @@ _FORMS = {
     "date": _TIME,
     "timestamp": _TIME,
 }
+
+
+def whole(w: Writer, form: Tree) -> Tree:
+    """A pattern that must fit a text from end to end."""
+    return w.binary("||", w.binary("||", w.text("^("), form), w.text(")$"))
 
 
 def strict(w: Writer, tree: Tree, target: Type, matches: Callable[[Tree, Tree], Tree]) -> Tree:

@@ -289,6 +289,8 @@ _MODULES = {
     "mariadb": "mysql",
 }
 """The names of engines in URLs, and as plans and modules name them."""
+COMPILED = frozenset({"spark", "databricks", "trino", "bigquery", "snowflake"})
+"""The engines that programs are only compiled for, by their names in URLs."""
 _DRIVERS = {"postgres": ("psycopg", "postgres"), "duckdb": ("duckdb", "duckdb"), "mysql": ("PyMySQL", "mysql")}
 """For each engine what has to be installed for it, and the extra of com that does it."""
 
@@ -296,6 +298,10 @@ _DRIVERS = {"postgres": ("psycopg", "postgres"), "duckdb": ("duckdb", "duckdb"),
 def engine_of(url: URL) -> str:
     """The engine that a URL names, as plans name it."""
     known = _MODULES.get(url.get_backend_name())
+    if url.get_backend_name() in COMPILED:
+        name = url.get_backend_name()
+        cause, help_ = f"com compiles for {name}, and does not run there", f"com compile --engine {name}"
+        raise Error(UnknownMemory(url.render_as_string(), cause, help_))
     if known is None:
         engines = ", ".join(sorted(set(_MODULES.values())))
         cause = f"com knows no engine {url.get_backend_name()}"
