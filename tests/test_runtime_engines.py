@@ -759,6 +759,11 @@ def test_a_run_goes_on_after_its_connection_is_lost(engine: str, fresh: Fresh) -
             patch.setattr(journal, "head", dying)
             assert found.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK).run_id == 3
         assert [(r.status, r.attempt) for r in found.log()] == [("done", 0), ("done", 0), ("done", 1)]
+        number = found.link.ask(own)[0][0]
+        end = "select pg_terminate_backend(?::int)" if engine == "postgres" else f"kill {number}"
+        other.ask(end, *([number] if engine == "postgres" else []))
+        assert len(found.log()) == 3
+        assert found.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK).run_id == 4
     other.close()
 
 

@@ -141,9 +141,9 @@ class Memory:
         return self._hash
 
     def _reflected(self) -> Reflection:
-        stamp = patiently(self.link.stamp)
+        stamp = patiently(self.link.stamp, self.link)
         if self._reflection is None or stamp != self._stamp:
-            stamp, found = patiently(self._read_structure)
+            stamp, found = patiently(self._read_structure, self.link)
             self._stamp = stamp
             if self._reflection is None or found.schema != self._reflection.schema:
                 self._hash = schema_hash(found.schema)
@@ -323,30 +323,30 @@ class Memory:
 
     def log(self) -> list[RunRow]:
         """All runs of the journal, in order of number."""
-        return patiently(lambda: journal.read_runs(self.link) if journal.exists(self.link) else [])
+        return patiently(lambda: journal.read_runs(self.link) if journal.exists(self.link) else [], self.link)
 
     def run(self, number: int) -> RunRow:
         """The journal's row of a run. Error if there is none."""
-        return patiently(lambda: replay.run_of(self.link, number))
+        return patiently(lambda: replay.run_of(self.link, number), self.link)
 
     def outcome(self, number: int) -> Outcome:
         """The outcome of a run, as the journal holds it."""
         row = self.run(number)
         try:
             schema = self.schema
-            return patiently(lambda: read_outcome(self.link, schema, row))
+            return patiently(lambda: read_outcome(self.link, schema, row), self.link)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, StopIteration):
             raise Error(ChainBroken(f"the record of run {number} cannot be read")) from None
 
     def digest(self) -> str:
         """A hash over all rows of all tables: the same for the same rows on every engine."""
         schema = self.schema
-        return patiently(lambda: digest(self.link, schema))
+        return patiently(lambda: digest(self.link, schema), self.link)
 
     def verify(self) -> list[Flaw]:
         """Where the journal is not as it was written: nothing if all fits."""
         schema = self.schema
-        return verify(self.link, schema) if patiently(lambda: journal.exists(self.link)) else []
+        return verify(self.link, schema) if patiently(lambda: journal.exists(self.link), self.link) else []
 
     def replay(self, number: int, compile: Compile) -> Replayed:
         """Runs a recorded run again, on a copy of the memory as it was; says what is not the same."""

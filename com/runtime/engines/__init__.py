@@ -7,6 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL
@@ -122,17 +123,24 @@ class Patience:
         return wait is not None
 
 
-def patiently(do: Callable[[], T]) -> T:
-    """What something gives that may be done again, tried until the memory is not busy. `Error` if it stays so."""
+def patiently(do: Callable[[], T], link: Link | None = None) -> T:
+    """What something gives that may be done again, tried until the memory is not busy. `Error` if it stays so. `link`:
+    the one that it reads by, opened anew if it was lost."""
     patience = Patience()
     while True:
         try:
             return do()
         except EngineError as error:
-            if error.kind not in AGAIN:
+            lost = error.kind == "lost" and link is not None and link.is_server
+            if not lost and error.kind not in AGAIN:
                 raise
             if not patience.wait(error):
+                if lost:
+                    raise
                 raise Error(Busy(patience.tries)) from None
+            if lost and link is not None:
+                with suppress(Error):  # nobody is there yet
+                    link.reopen()
 
 
 class Declared(Node):
