@@ -531,6 +531,22 @@ def test_a_preview_and_a_replay_leave_nothing(engine: str, fresh: Fresh) -> None
         assert found.execute(plan, {"name": "apple", "qty": 2}, approve=seen.preview).changes == seen.changes
 
 
+def test_rows_are_undone_and_strange_ones_named_alike(fresh: Fresh) -> None:
+    told: dict[str, Any] = {}
+    for engine in ENGINES:
+        with market(fresh(engine)) as found:
+            for name in ("apple", GOODS[1]["name"], "apple", GOODS[1]["name"], "apple"):
+                run(found, SELL, name=name, qty=1)
+            run(found, FORGET, name="apple")
+            run(found, STOCK, goods=[GOODS[0]])
+            assert all(found.replay(r.run).same for r in found.log())
+            found.link.run("update sold set qty = 7 where sale_id = 4", {})
+            told[engine] = sorted((d.place, d.field, d.cause) for d in found.replay(2).differences)
+    assert told["sqlite"]
+    for engine, said in told.items():
+        assert said == told["sqlite"], engine
+
+
 def test_a_preview_before_the_first_run_leaves_nothing(engine: str, fresh: Fresh) -> None:
     with made(fresh(engine), SHOP[engine]) as bare:
         found = com.connect(bare.url.render_as_string(hide_password=False)) if engine != "sqlite" else None

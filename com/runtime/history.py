@@ -250,14 +250,71 @@ def step_hashes(images: Iterable[Image]) -> dict[int, str]:
 # ---------------------------------------------------------------- undoing
 
 
+AT_ONCE = 100
+"""So many rows are undone at once, where the engine wants few statements."""
+
+
 class Undo:
-    """Undoes changes one by one, the last first, and notes rows that are not as they were left."""
+    """Undoes changes, the last first, and notes rows that are not as they were left."""
 
     def __init__(self, link: Link, schema: Schema, computed: dict[str, frozenset[str]]) -> None:
         self.link = link
         self.schema = schema
         self.computed = computed
         self.strange: list[Change] = []
+
+    def undo_all(self, changes: Iterable[Change]) -> None:
+        """Makes all rows what they were before the changes. Where no keys are checked that want an order, each row is
+        written once, many by one statement."""
+        if self.link.keeps_keys:
+            for change in changes:
+                self.undo(change)
+            return
+        tables: dict[str, dict[tuple[Any, ...], Change]] = {}
+        for change in changes:
+            table = self.schema.table(change.table)
+            if table is None or not table.primary_key:
+                self.strange.append(change)
+                continue
+            rows = tables.setdefault(table.name, {})
+            later = rows.get(change.key)
+            if later is not None and not _agree(table, change.after, later.before):
+                self.strange.append(change)
+            rows[change.key] = change.with_(after=later.after if later else change.after)
+        for name, rows in tables.items():
+            whole = list(rows.values())
+            for start in range(0, len(whole), AT_ONCE):
+                self._undo_some(self.schema.table(name), whole[start : start + AT_ONCE])
+
+    def _undo_some(self, table: Table | None, changes: list[Change]) -> None:
+        """Undoes changes of as many rows of a table."""
+        if table is None:
+            return
+        name, columns = self.link.quote(table.name), table.columns
+        key = ", ".join(self.link.quote(c) for c in table.primary_key)
+        one = f"({', '.join('?' * len(table.primary_key))})"
+        named = f"({key}) in ({', '.join([one] * len(changes))})"
+        keys = [
+            self._encode(table, c, v) for change in changes for c, v in zip(table.primary_key, change.key, strict=True)
+        ]
+        places = [[c.name for c in columns].index(c) for c in table.primary_key]
+        found = {}
+        for row in self.link.ask(
+            f"select {', '.join(self._read(c) for c in columns)} from {name} where {named}", *keys
+        ):
+            held = [self._held(c, value) for c, value in zip(columns, row, strict=True)]
+            found[tuple(held[p] for p in places)] = dict(zip([c.name for c in columns], held, strict=True))
+        self.strange += [c for c in changes if not _agree(table, c.after, found.get(c.key))]
+        self.link.ask(f"delete from {name} where {named}", *keys)
+        filled = self.computed.get(table.name, frozenset())
+        before: dict[tuple[str, ...], list[list[Any]]] = {}
+        for change in changes:
+            values = {n: v for n, v in (change.before or {}).items() if n not in filled}
+            if change.before is not None:
+                before.setdefault(tuple(values), []).append(self._encoded(table, values))
+        for names, rows in before.items():
+            into = f"{name} ({', '.join(self.link.quote(n) for n in names)}){self.link.overriding}"
+            self.link.put(f"insert into {into} values ({', '.join('?' * len(names))})", rows)
 
     def undo(self, change: Change) -> None:
         """Makes the row what it was before the change."""
@@ -300,10 +357,14 @@ class Undo:
         return f"lower(hex({named}))" if bare else self.link.as_text.replace("{}", named) if shown else named
 
     def _same(self, column: Column, held: Any, noted: Any) -> bool:
+        return bool(self._held(column, held) == noted)
+
+    def _held(self, column: Column, value: Any) -> Any:
+        """A value that the memory holds, as a typed one."""
         try:
-            return bool(self.link.decoder(Field(column.name, column.type))(held) == noted)
+            return self.link.decoder(Field(column.name, column.type))(value)
         except EngineError:  # the memory holds here what its type forbids
-            return bool(held == noted)
+            return value
 
     def _run(self, table: Table, sql: str, *parts: dict[str, Any]) -> None:
         self.link.put(sql, [[value for part in parts for value in self._encoded(table, part)]])
@@ -317,3 +378,10 @@ class Undo:
     def _encode(self, table: Table, name: str, value: Any) -> Any:
         column = table.column(name)
         return self.link.encode(value, column.type if column else UNKNOWN)
+
+
+def _agree(table: Table, one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    """True if two images of a row have the same values in all columns, or neither is there."""
+    if one is None or other is None:
+        return one is other
+    return all(one.get(c.name) == other.get(c.name) for c in table.columns)

@@ -159,9 +159,9 @@ def _go_back(copy: Link, reflection: Reflection, schema: Schema, row: RunRow, fo
     undo = Undo(copy, reflection.schema, reflection.computed)
     try:
         copy.begin()
-        for _, run, _ in later:
-            for image in reversed(read_images(copy, reflection.schema, run)):
-                undo.undo(image.change)
+        undo.undo_all(
+            image.change for _, run, _ in later for image in reversed(read_images(copy, reflection.schema, run))
+        )
         copy.put("delete from com_change where run >= ?", [[row.run]])
         copy.commit()
     except EngineError as error:

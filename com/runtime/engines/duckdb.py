@@ -25,6 +25,8 @@ from com.runtime.engines.native import NativeLink, cannot_open, converted, first
 from com.schema import TIMESTAMP, ForeignKey, Index, Type
 
 _WAIT = 0.02
+_AT_ONCE = 100
+"""So many rows are written by one statement."""
 _STEPS = 1_000_000
 """A sequence is moved on one by one: so far at most."""
 _CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
@@ -52,6 +54,7 @@ class DuckLink(NativeLink):
     def __init__(self, url: URL, *, read_only: bool, timeout: float, seconds: float | None) -> None:
         self.path = url.database or ":memory:"
         self.in_transaction = False
+        self._has_head = False
         self._seen: dict[str, Any] = {}
         self._copied: str | None = None
         super().__init__(url, read_only=read_only, timeout=timeout, seconds=seconds)
@@ -123,8 +126,14 @@ class DuckLink(NativeLink):
         return self._execute(sql, [_sized(v) for v in values])
 
     def put(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        for row in rows:
-            self.ask(sql, *row)
+        into, values, marks = sql.partition(" values ")
+        if not values:
+            for row in rows:
+                self.ask(sql, *row)
+            return
+        for start in range(0, len(rows), _AT_ONCE):  # a statement costs more than what it writes
+            some = rows[start : start + _AT_ONCE]
+            self.ask(f"{into} values {', '.join([marks] * len(some))}", *[value for row in some for value in row])
 
     # ------------------------------------------------------------ transactions
 
@@ -134,13 +143,15 @@ class DuckLink(NativeLink):
             self._say("begin transaction")
             self.in_transaction = True
             try:
-                if write and not self.read_only and self.has_table("com_head"):
+                if write and not self.read_only and (self._has_head or self.has_table("com_head")):
+                    self._has_head = True
                     self.ask("update com_head set run = run + 1")  # what would change nothing would not claim the row
                     self.ask("update com_head set run = run - 1")
                 return
             except EngineError as error:
                 self.rollback()
                 if error.kind != "conflict":
+                    self._has_head = False
                     raise
                 if time.monotonic() > until:
                     raise EngineError("busy", error.said) from None
@@ -180,7 +191,7 @@ class DuckLink(NativeLink):
         """A database in RAM beside this one, with the same tables, but for their foreign keys."""
         link = object.__new__(DuckLink)
         link.__dict__.update(self.__dict__)
-        link.in_transaction, link.read_only, link._seen = False, False, {}
+        link.in_transaction, link.read_only, link._seen, link._has_head = False, False, {}, False
         link._copied = name = f"com_copy_{next(_copies)}"
         link.driver = self.driver.cursor()
         sql = (
