@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sqlglot
+from engines_page import TYPES, call_of
 from sqlglot.errors import ErrorLevel
 
 import com
@@ -21,14 +22,6 @@ from com.runtime.engines import COMPILED as REFUSED
 SHOP = Path(__file__).parent.parent / "examples" / "fruit_shop"
 SCHEMA = com.read_schema((SHOP / "schema.com").read_text(encoding="utf-8"))
 QUESTIONS = sorted((SHOP / "questions").glob("*.com"))
-TYPES = com.read_schema(
-    """
-    create table t (
-      id int primary key, a text, b text not null, i int not null, d decimal(10, 2) not null, e decimal(6, 3),
-      f float not null, x bool not null, day date not null, at timestamp not null, j json, h bytes
-    );
-    """
-)
 every = pytest.mark.parametrize("engine", COMPILED)
 
 
@@ -106,27 +99,10 @@ def test_a_memory_there_is_refused(engine: str) -> None:
     assert f"com compile --engine {engine}" in failed.value.message.help_
 
 
-CALLS = {
-    "lag": "lag(i) over (order by id)", "lead": "lead(i, 2, 0) over (order by id)", "count": "count(distinct a)",
-    "row_number": "row_number() over (order by a desc nulls first)", "rank": "rank() over (order by i)",
-    "dense_rank": "dense_rank() over (partition by x order by i)", "json_get": "json_get(j, 'a.b')",
-    "first_value": "first_value(i) over (order by id rows between 1 preceding and current row)",
-    "last_value": "last_value(i) over (order by id)", "string_agg": "string_agg(b, ', ' order by i)",
-    "date_trunc": "date_trunc('week', at)", "date_diff": "date_diff('hour', at, day)", "replace": "replace(a, b, 'x')",
-    "format_date": "format_date(at, '%Y-%m-%d %H:%M:%S')", "position": "position('x', a)", "div": "div(i, id)",
-    "coalesce": "coalesce(a, b)", "nullif": "nullif(i, 0)", "least": "least(a, b)", "greatest": "greatest(a, b)",
-    "starts_with": "starts_with(a, b)", "left": "left(a, 2)", "right": "right(a, 2)", "substr": "substr(a, 2, 3)",
-    "power": "power(f, 2)", "round": "round(d, 1)", "avg": "avg(d)", "sum": "sum(d)", "min": "min(a)", "max": "max(a)",
-    "stddev": "stddev(f)", "trim": "trim(a, 'xy')",
-}  # fmt: skip
-
-
 @every
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_parses_or_is_refused(engine: str, name: str) -> None:
-    first = FUNCTIONS[name].parameters[:1]
-    argument = {"number": "f", "text": "a", "time": "at", "int": "i"}.get(first[0] if first else "", "a")
-    call = CALLS.get(name, f"{name}({argument})")
+    call = call_of(name)
     if name == "json_get":
         assert [r.partition(" ")[0] for r in refusals(f"program p; step s: select {call} as v from t;", engine)] == [
             "CM401"
