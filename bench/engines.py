@@ -169,11 +169,13 @@ def fill(engine: str, db: Hand, sales: int) -> None:
     )
     db.execute(
         f"insert into sales (sale_id, customer_id, sale_date, total_price){over}"
-        f" select n, 1 + n * 7919 % {CUSTOMERS}, {DAY[engine]}, (1 + n % 9) * 2 from {numbers.format(sales)}"
+        f" select n, 1 + n % {CUSTOMERS} * 7919 % {CUSTOMERS}, {DAY[engine]}, (1 + n % 9) * 2"
+        f" from {numbers.format(sales)}"
     )
     db.execute(
         "insert into sale_items (sale_id, fruit_id, quantity_sold, price_per_item, item_total_price)"
-        f" select n, 1 + n * 31 % {len(FRUITS)}, 1 + n % 9, 2, (1 + n % 9) * 2 from {numbers.format(sales)}"
+        f" select n, 1 + n % {len(FRUITS)} * 31 % {len(FRUITS)}, 1 + n % 9, 2, (1 + n % 9) * 2"
+        f" from {numbers.format(sales)}"
     )
     db.execute("commit")
     if engine != "sqlite":

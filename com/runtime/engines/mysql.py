@@ -141,10 +141,13 @@ class MySqlLink(ServerLink):
 
     # ------------------------------------------------------------ statements
 
-    def _execute(self, sql: str, values: Any) -> Any:
+    def _execute(self, sql: str, values: Any, many: bool = False) -> Any:
         try:
             cursor = self.driver.cursor()
-            cursor.execute(sql, values)
+            if many:  # the driver writes as many rows by one statement as fit
+                cursor.executemany(sql, values)
+            else:
+                cursor.execute(sql, values)
             if cursor.warning_count:
                 self._warned()
             return cursor
@@ -174,9 +177,9 @@ class MySqlLink(ServerLink):
         return list(cursor.fetchall()) if cursor.description else []
 
     def put(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        text = with_percents(sql)
-        for row in rows:
-            self._execute(text, [_plain(v) for v in row])
+        plain = [[_plain(v) for v in row] for row in rows]
+        if plain:
+            self._execute(with_percents(sql), plain if len(plain) > 1 else plain[0], many=len(plain) > 1)
 
     # ------------------------------------------------------------ transactions
 
