@@ -510,3 +510,43 @@ def test_many_tables_are_read_at_once(engine: str, opened: Opened) -> None:
         memory.link.ask = counted  # type: ignore[method-assign]
         assert len(memory.schema.tables) == 50
         assert count[0] < (160 if engine == "sqlite" else 20)  # elsewhere they do not grow with the tables
+
+
+# ---------------------------------------------------------------- what engines say
+
+SECRETS = {
+    "duckdb": (
+        "create view v as select id, cast(error(secret) as int) as n from t",
+        "no reason that could be shown (InvalidInputException)",
+    ),
+    "postgres": (
+        "create view v as select id, length(regexp_replace('x', '(' || secret, 'y')) as n from t",
+        "no reason that could be shown (2201B)",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", SECRETS)
+def test_what_an_engine_says_of_rows_is_not_told(engine: str, opened: Opened) -> None:
+    view, shown = SECRETS[engine]
+    table = "create table t (id int primary key, secret varchar(20))"
+    with opened(engine, table, "insert into t values (1, 'swordfish')", view) as memory:
+        failed = refused(memory, "program p; step s: select id from v where n = 1; return $s;")
+        assert failed.message.code == "CM515" and shown in str(failed)
+        assert "swordfish" not in str(failed)
+
+
+def test_what_mariadb_says_of_values_is_not_told(opened: Opened) -> None:
+    with opened("mysql") as memory:
+        with pytest.raises(com.Error) as failed:
+            memory.link.run("select extractvalue('<a/>', concat('~', 'swordfish'))", {})
+        assert "could be shown (1105)" in str(failed.value) and "swordfish" not in str(failed.value)
+        with pytest.raises(com.Error) as failed:
+            memory.link.run("select nothing from nowhere", {})
+        assert "nowhere" in str(failed.value)
+
+
+def test_a_column_without_a_type_is_told_so(opened: Opened) -> None:
+    with opened("sqlite", "create table t (id integer primary key, a)") as memory:
+        (told,) = com.check("program p; step s: select a from t; return $s;", memory.schema)
+        assert told.code == "CM330" and told.text.endswith("none is declared")

@@ -131,7 +131,8 @@ class Resolution:
         if not fits and not seen.open:
             hidden = spelled(name, seen.unusable)
             if hidden:
-                self.report(messages.UnknownTypeUsed(hidden[0], seen.unusable[hidden[0]]), node.span)
+                type_ = seen.unusable[hidden[0]] or "none is declared"
+                self.report(messages.UnknownTypeUsed(hidden[0], type_), node.span)
             else:
                 near = near_names(name, [f.name for f in seen.fields])
                 self.report(messages.UnknownColumn(name, seen.alias, near), node.span)

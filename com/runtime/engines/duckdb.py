@@ -21,7 +21,16 @@ from sqlalchemy import URL
 
 from com.diagnostics import Error, UnknownMemory
 from com.runtime.engines import Declared, EngineError, Keys, Row, bare
-from com.runtime.engines.native import NativeLink, cannot_open, converted, first_line, interrupted, overflow, placed
+from com.runtime.engines.native import (
+    NativeLink,
+    cannot_open,
+    converted,
+    first_line,
+    interrupted,
+    overflow,
+    placed,
+    refused,
+)
 from com.schema import TIMESTAMP, ForeignKey, Index, Type
 
 _WAIT = 0.02
@@ -351,7 +360,7 @@ class DuckLink(NativeLink):
             return EngineError("read_only", said)
         if isinstance(error, duckdb.IOException | duckdb.FatalException):
             return EngineError("full" if "space" in said else "lost", said)
-        return EngineError("refused", text)
+        return refused(type(error).__name__, text, isinstance(error, _STRUCTURAL))
 
 
 def _sized(value: Any) -> Any:
@@ -427,6 +436,8 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
 _WORDS = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\w+|\W""")
 _COLLATED = re.compile(r"\bcollate\b")
 _ZONED = "WITH TIME ZONE"
+_STRUCTURAL = duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.NotImplementedException
+"""Failures that are told in words of tables and statements."""
 _TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(

@@ -27,6 +27,7 @@ from com.runtime.engines.native import (
     interrupted,
     overflow,
     placed,
+    refused,
     unique,
     with_percents,
 )
@@ -370,6 +371,8 @@ class MySqlLink(ServerLink):
                         wanted = "date"
                     return converted(found["value"], wanted, said)
                 return EngineError("rule", said)
+            case "refused":
+                return refused(str(code), said, code in _STRUCTURAL)
             case _:
                 return EngineError(kind, said)
 
@@ -418,6 +421,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_STRUCTURAL = frozenset(
+    {1046, 1049, 1051, 1052, 1054, 1055, 1060, 1061, 1064, 1066, 1071, 1109, 1111, 1146, 1166, 1235, 1241, 1242, 1267}
+    | {1271, 1305, 1318, 1327, 1348, 1356, 1366, 1370, 1449, 1471, 1582, 1583, 4078, 4079}
+)
+"""Failures that are told in words of tables and statements."""
 _SHAPES = ("geometry", "point", "linestring", "polygon", "multi")
 """Types whose values have no text."""
 _CASTS = {"integer": "bigint", "decimal": "decimal(38,10)", "double": "double", "datetime": "timestamp", "time": "date"}

@@ -70,6 +70,12 @@ def unique(said: str, place: str) -> EngineError:
     return EngineError("conflict" if place.startswith("com_") else "unique", said, place)
 
 
+def refused(code: str, said: str, structural: bool) -> EngineError:
+    """A statement that was refused. Only what speaks of tables and statements is told: the rest may hold what stands in
+    rows that a program must not see."""
+    return EngineError("refused", said if structural else f"it gives no reason that could be shown ({code})")
+
+
 def placed(table: str, columns: Sequence[str]) -> str:
     """The place of a failure, as `EngineError` wants it."""
     return ", ".join(f"{table}.{c}" for c in columns)

@@ -30,6 +30,7 @@ from com.runtime.engines.native import (
     interrupted,
     overflow,
     placed,
+    refused,
     unique,
     with_percents,
 )
@@ -362,6 +363,8 @@ class PostgresLink(ServerLink):
                 if found:
                     return converted(found["value"], found["type"] or found["type2"] or "date", said)
                 return EngineError("function", said, message=CannotConvert("a text", "its type", FORMS["text"]))
+            case "refused":
+                return refused(state, about.message_primary or said, state[:2] in _STRUCTURAL)
             case _:
                 return EngineError(kind, about.message_primary or said)
 
@@ -385,6 +388,8 @@ _CONVERT = re.compile(
     r"(?:invalid input syntax for (?:type )?(?P<type>[\w ]+): |date/time field value out of range: |"
     r'invalid value for (?P<type2>[\w ]+): )"(?P<value>.*)"'
 )
+_STRUCTURAL = frozenset({"0A", "25", "2B", "3B", "3D", "3F", "42", "54", "55"})
+"""The classes of failures that are told in words of tables and statements."""
 _ACTIONS = {"c": "cascade", "n": "set null", "d": "set default"}
 _KINDS = {
     "23505": "unique",
