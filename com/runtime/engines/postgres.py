@@ -9,6 +9,7 @@ repeatable read is enough. Statements are prepared, which keeps a text from hold
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ from com.schema import TIMESTAMP, ForeignKey, Index, Type
 from com.values import FORMS
 
 _LEAST = 150000
+_WAIT = 0.002
 
 _PROFILE = {
     "client_encoding": "UTF8",
@@ -155,7 +157,7 @@ class PostgresLink(ServerLink):
         write = write and not self.read_only
         if write and not self._has_head:
             self._has_head = self.has_table("com_head")
-        until = time.monotonic() + self.timeout
+        until, longest = time.monotonic() + self.timeout, _WAIT
         while True:
             self._say("begin isolation level repeatable read")
             if not (write and self._has_head):
@@ -170,6 +172,8 @@ class PostgresLink(ServerLink):
                 self._say("rollback")
                 if time.monotonic() > until:
                     raise EngineError("busy", error.said) from None
+                longest = min(2 * longest, 16 * _WAIT)
+                time.sleep(random.uniform(0, longest))  # else all who waited would fail anew at each commit
 
     def _commit(self) -> None:
         tag = self._execute("commit", {}).statusmessage
