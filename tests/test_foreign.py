@@ -302,7 +302,7 @@ def test_an_instant_is_a_timestamp_of_utc(engine: str, opened: Opened) -> None:
 
 KEYED = {
     "sqlite": "integer primary key autoincrement",
-    "duckdb": "bigint primary key default nextval('ids')",
+    "duckdb": """bigint primary key default nextval('"my ids"')""",
     "mysql": "bigint primary key auto_increment",
     "postgres": "bigint generated always as identity primary key",
 }
@@ -311,7 +311,7 @@ KEYED = {
 @every
 def test_an_outsiders_own_insert_takes_the_next_id(engine: str, opened: Opened) -> None:
     table = f"create table t (id {KEYED[engine]}, a varchar(9))"
-    made = ["create sequence ids", table] if engine == "duckdb" else [table]
+    made = ['create sequence "my ids"', table] if engine == "duckdb" else [table]
     with opened(engine, *made) as memory:
         found = memory.schema.table("t")
         assert found is not None and found.identity is not None

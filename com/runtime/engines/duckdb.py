@@ -65,6 +65,7 @@ class DuckLink(NativeLink):
         self.in_transaction = False
         self._has_head = False
         self._seen: dict[str, Any] = {}
+        self._sequences: dict[str, list[tuple[str, int]]] = {}
         self._copied: str | None = None
         super().__init__(url, read_only=read_only, timeout=timeout, seconds=seconds)
 
@@ -318,12 +319,20 @@ class DuckLink(NativeLink):
         sql = (
             f"select s.sequence_name, coalesce(s.last_value, 0) from duckdb_sequences() s where {here} and exists ("
             f"select 1 from duckdb_columns() where {here} and table_name = ?"
-            " and contains(column_default, 'nextval(' || chr(39) || s.sequence_name || chr(39))) and increment_by = 1"
+            " and replace(column_default, '\"', '') = 'nextval(' || chr(39) || replace(s.sequence_name, '\"', '')"
+            " || chr(39) || ')') and increment_by = 1"
         )
-        if self._copied is None:
-            for name, at in self.ask(sql, table):
-                if 0 < last - at <= _STEPS:
-                    self.ask(f"select max(nextval(?)) from range({int(last - at)})", name)
+        if self._copied is not None:
+            return
+        if table not in self._sequences:
+            self._sequences[table] = [(name, at) for name, at in self.ask(sql, table)]
+        for place, (name, at) in enumerate(self._sequences[table]):
+            if 0 < last - at <= _STEPS:  # it cannot have gone back, and a gap does no harm
+                ((at,),) = self.ask(f"select max(nextval(?)) from range({int(last - at)})", self.quote(name))
+                self._sequences[table][place] = name, at
+
+    def refresh(self) -> None:
+        self._sequences.clear()
 
     def structure(self) -> list[str]:
         raise NotImplementedError("com makes the tables of a rebuilt memory from the schema")
