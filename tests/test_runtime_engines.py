@@ -370,6 +370,35 @@ def test_writers_wait_for_each_other_and_then_see_all(engine: str, fresh: Fresh)
     two.close()
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_writers_queue_where_tables_are_not_locked(
+    refused: bool, fresh: Fresh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from com.runtime.engines import postgres
+
+    url = fresh("postgres")
+    with com.create(url, com.read_schema(MARKET)) as found:
+        run(found, STOCK, goods=[GOODS[0] | {"qty": 30}])
+        monkeypatch.setattr(postgres.PostgresLink, "_locks_tables", refused)
+        monkeypatch.setattr(postgres, "_BY_TABLE", "lock nothing")
+        told: Any = queue.Queue()
+
+        def sell(place: int) -> None:
+            with com.connect(url) as own:
+                plan = com.compile(SELL, own.schema, engine="postgres")
+                for order in range(10):
+                    done = own.execute(plan, {"name": "apple", "qty": 1}, clock=CLOCK)
+                    told.put({10 * place + order: done.rows[0][0]})
+
+        threads = [threading.Thread(target=sell, args=(place,)) for place in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sales = [told.get(timeout=1) for _ in range(30)]
+        assert _flaws(found, 30, sales, f"sqlite:///{tmp_path}/again.db") == []
+
+
 @pytest.mark.parametrize("engine", OTHERS)
 def test_a_writer_who_cannot_wait_is_told_that_it_is_busy(engine: str, fresh: Fresh) -> None:
     url = fresh(engine)

@@ -2,9 +2,11 @@
 
 A memory is one schema: the first of the search path, or the one that `?schema=` in the URL names.
 
-Writers queue for the row of com_head with the first statement of their transaction. Who had to wait has a snapshot of
-before the other's commit, gives it up and takes a new one: so each sees all that the one before it wrote, and
-repeatable read is enough. Statements are prepared, which keeps a text from holding two of them.
+Writers queue for com_head with the first statement of their transaction: by a lock of the table, which takes no
+snapshot, or, where a server has none, of its row. Who had to wait for the row has a snapshot of before the other's
+commit, gives it up and takes a new one. So each sees all that the one before it wrote, and repeatable read is enough; all that is
+relied on is that not both of two who change the row can commit. Statements are prepared, which keeps a text from
+holding two of them.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ from com.values import FORMS
 
 _LEAST = 150000
 _WAIT = 0.002
+_BY_TABLE = "lock table com_head in exclusive mode"
+_BY_ROW = "select one from com_head for update"
 
 _PROFILE = {
     "client_encoding": "UTF8",
@@ -69,6 +73,7 @@ class PostgresLink(ServerLink):
     overriding = " overriding system value"
     as_text = "cast({} as text)"
     _has_head = False
+    _locks_tables = True
     _replica = False
     _checks: Mapping[tuple[str, str], str] = {}
 
@@ -163,9 +168,13 @@ class PostgresLink(ServerLink):
             if not (write and self._has_head):
                 return
             try:
-                self._say("select one from com_head for update")
+                self._say(_BY_TABLE if self._locks_tables else _BY_ROW)
                 return
             except EngineError as error:
+                if error.kind == "refused" and self._locks_tables:
+                    self._locks_tables = False
+                    self._say("rollback")
+                    continue
                 if error.kind != "conflict":
                     self._has_head = False
                     raise
