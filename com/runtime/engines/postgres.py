@@ -4,9 +4,9 @@ A memory is one schema: the first of the search path, or the one that `?schema=`
 
 Writers queue for com_head with the first statement of their transaction: by a lock of the table, which takes no
 snapshot, or, where a server has none, of its row. Who had to wait for the row has a snapshot of before the other's
-commit, gives it up and takes a new one. So each sees all that the one before it wrote, and repeatable read is enough; all that is
-relied on is that not both of two who change the row can commit. Statements are prepared, which keeps a text from
-holding two of them.
+commit, gives it up and takes a new one. So each sees all that the one before it wrote, and repeatable read is enough;
+all that is relied on is that not both of two who change the row can commit. Statements are prepared, which keeps a text
+from holding two of them.
 """
 
 from __future__ import annotations
