@@ -61,7 +61,7 @@ def _table(
     s.names = {table.name: ""}
     s.inline = True
     parts = []
-    keyed = {n for key in (*table.keys, *(k.columns for k in table.foreign_keys)) for n in key}
+    keys = (*table.keys, *(k.columns for k in table.foreign_keys))
     for c in table.columns:
         key = table.primary_key == (c.name,)
         default = defaults.get((table.name, c.name))
@@ -70,7 +70,7 @@ def _table(
             written: Tree | None = nodes.call("nextval", nodes.text(sequence(table)))
         else:
             written = _native(s.expr(default), engine, "a default") if default is not None else None
-        stored = engine.stored(c, key, c.name in keyed)
+        stored = engine.stored(c, key, max((len(k) for k in keys if c.name in k), default=0))
         parts.append(nodes.column_def(c.name, stored, key=key, required=required, default=written))
     if len(table.primary_key) > 1:
         parts.append(nodes.key_def(table.primary_key))

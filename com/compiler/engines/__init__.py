@@ -105,7 +105,8 @@ class Engine(Node):
     """How an engine differs. `functions`: operators and functions by their names in com.functions; those not listed
     are calls of the same name. `settle` brings the result of arithmetic to its type. `rows` and `values` read a bound
     relation and a bound list. `image` writes a value for a row's image; `objects` and `arrays` make JSON of images.
-    `stored` names the type of a column in DDL. `no_limit` is the limit that cuts nothing, `digits` what a
+    `stored` names the type of a column in DDL, given whether it is a key by itself, and of how many columns the widest
+    key with it is (0: none). `no_limit` is the limit that cuts nothing, `digits` what a
     decimal can have; `cut` makes an error of a limit or offset below zero.
 
     `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
@@ -132,7 +133,7 @@ class Engine(Node):
     objects: Callable[[Writer, Sequence[tuple[str, Tree]]], Tree]
     arrays: Callable[[Writer, Sequence[Tree]], Tree]
     extract: Callable[[Writer, Tree, int], Tree]
-    stored: Callable[[Column, bool, bool], str]
+    stored: Callable[[Column, bool, int], str]
     no_limit: int
     digits: int
     cut: Callable[[Writer, Tree], Tree]

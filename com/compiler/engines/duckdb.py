@@ -250,7 +250,7 @@ def _extract(w: Writer, tree: Tree, index: int) -> Tree:
     return w.call("json_extract_string", tree, w.text(f"$[{index}]"))
 
 
-def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+def _stored(column: Column, sole_key: bool, keyed: int) -> str:
     if column.type.is_unknown:
         return column.engine_type or "VARCHAR"
     return _named(column.type).replace(", ", ",")

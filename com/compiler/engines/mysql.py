@@ -385,12 +385,16 @@ _STORED = {
 }
 
 
-def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+_KEY = 2800
+"""So many bytes may a key have, which InnoDB allows 3072; a character takes four."""
+
+
+def _stored(column: Column, sole_key: bool, keyed: int) -> str:
     match column.type.kind:
         case "text":
-            return f"{'VARCHAR(700)' if keyed else 'LONGTEXT'} {_COLLATED}"
+            return f"{f'VARCHAR({_KEY // 4 // keyed})' if keyed else 'LONGTEXT'} {_COLLATED}"
         case "bytes":
-            return "VARBINARY(700)" if keyed else "LONGBLOB"
+            return f"VARBINARY({_KEY // keyed})" if keyed else "LONGBLOB"
         case "decimal":
             return f"DECIMAL({column.type.precision},{column.type.scale})"
         case kind:

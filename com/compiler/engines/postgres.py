@@ -327,7 +327,7 @@ def _extract(w: Writer, tree: Tree, index: int) -> Tree:
     return w.call("jsonb_array_element_text", w.cast(tree, "JSONB"), w.number(index))
 
 
-def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+def _stored(column: Column, sole_key: bool, keyed: int) -> str:
     if column.type.kind == "decimal":
         return f"NUMERIC({column.type.precision},{column.type.scale})"
     if column.generated:

@@ -411,7 +411,7 @@ _STORED = {
 }
 
 
-def _stored(column: Column, sole_key: bool, keyed: bool) -> str:
+def _stored(column: Column, sole_key: bool, keyed: int) -> str:
     if column.type.kind == "decimal":
         return f"DECIMAL({column.type.precision},{column.type.scale})"
     if column.type.kind == "int" and sole_key and not column.generated:

@@ -35,7 +35,7 @@ from com.schema import TEXT, ForeignKey, Index, Type
 
 _MODE = (
     "SIMULTANEOUS_ASSIGNMENT,ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
-    "NO_ENGINE_SUBSTITUTION"
+    "NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
 )
 _COLLATION = "utf8mb4_nopad_bin"
 _HELP = "write it as mysql://user@host/database, and look whether the server runs"
