@@ -1,9 +1,10 @@
 """A month in a fruit shop: 73 records through 4 programs, 50 questions through 50, then all of it replayed.
 
-    python conformance/fruit_shop.py FOLDER [--memory URL]
+    python conformance/fruit_shop.py FOLDER [--engine NAME]… [--memory URL]
 
-FOLDER holds records.jsonl (id, day, type, event) and questions.jsonl (id, gold). The memory has to be empty; without
-one, it is a temporary SQLite file. Exit code 1 if anything is not as it must be.
+FOLDER holds records.jsonl (id, day, type, event) and questions.jsonl (id, gold). It is done on an empty temporary
+memory of each engine named (SQLite, if none is), or on the empty memory of the URL. After several engines their hashes
+are compared: of the memory, and of each step of each run. Exit code 1 if anything is not as it must be.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from click import echo
+from memories import ENGINES, TITLES, empty
 
 import com
 
@@ -140,24 +142,53 @@ class Shop:
         self.wrong += not equal
         echo(f"rebuilt from the journal: {'same hash' if equal else 'another hash'}")
 
+    def hashes(self) -> list[Any]:
+        """The memory's hash; and of each run its outcome's and its steps'."""
+        return [self.memory.digest(), [(r.outcome, r.ids, r.written, r.answer) for r in self.memory.log()]] + [
+            [(s.path, s.operation, s.inputs, s.result, s.count, s.changes) for s in self.memory.outcome(run).steps]
+            for run in self.runs
+        ]
+
+
+def month(folder: Path, url: str, scratch: Path) -> tuple[int, list[Any]]:
+    """All of it on an empty memory: how much was wrong, and the hashes in the end."""
+    schema = com.read_schema((SHOP / "schema.com").read_text(encoding="utf-8"), "schema.com")
+    com.create(url, schema).close()
+    with com.connect(url) as memory:
+        shop = Shop(memory)
+        shop.record(read(folder / "records.jsonl"))
+        shop.sums(shop.ask(read(folder / "questions.jsonl")))
+        shop.replay()
+        shop.rebuild(f"sqlite:///{scratch}/copy.db")
+        return shop.wrong, shop.hashes()
+
 
 def main() -> int:
     """Run it all, and print what came out."""
     parser = argparse.ArgumentParser(description="Run a month of the fruit shop, and replay it.")
     parser.add_argument("folder", type=Path, help="the folder of records.jsonl and questions.jsonl")
-    parser.add_argument("--memory", metavar="URL", help="an empty memory (default: a temporary SQLite file)")
+    parser.add_argument("--engine", choices=(*ENGINES, "all"), action="append", help="an engine, or all four")
+    parser.add_argument("--memory", metavar="URL", help="an empty memory, in place of a temporary one")
     arguments = parser.parse_args()
-    schema = com.read_schema((SHOP / "schema.com").read_text(encoding="utf-8"), "schema.com")
-    with tempfile.TemporaryDirectory() as folder:
-        url = arguments.memory or f"sqlite:///{folder}/shop.db"
-        com.create(url, schema)
-        with com.connect(url) as memory:
-            shop = Shop(memory)
-            shop.record(read(arguments.folder / "records.jsonl"))
-            shop.sums(shop.ask(read(arguments.folder / "questions.jsonl")))
-            shop.replay()
-            shop.rebuild(f"sqlite:///{folder}/copy.db")
-    return 1 if shop.wrong else 0
+    wrong, found = 0, {}
+    if arguments.memory:
+        with tempfile.TemporaryDirectory() as scratch:
+            return 1 if month(arguments.folder, arguments.memory, Path(scratch))[0] else 0
+    named = arguments.engine or ["sqlite"]
+    for engine in ENGINES if "all" in named else named:
+        if len(named) > 1 or "all" in named:
+            echo(TITLES.get(engine, engine))
+        with tempfile.TemporaryDirectory() as scratch, empty(engine, Path(scratch)) as url:
+            failed, found[engine] = month(arguments.folder, url, Path(scratch))
+            wrong += failed
+    if len(found) > 1:
+        first, *others = found.values()
+        equal = all(other == first for other in others)
+        wrong += not equal
+        runs, steps = len(first) - 2, sum(map(len, first[2:]))
+        told = f"the memory's, {runs} runs', {steps} steps'" if equal else "not equal"
+        echo(f"hashes of {', '.join(TITLES.get(e, e) for e in found)}: {'equal, ' if equal else ''}{told}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
