@@ -30,7 +30,7 @@ def create_tables(
                 made.append(nodes.create_sequence(sequence(found)))
             made.append(_table(found, table, checks, defaults))
             made += [nodes.create_index(i.name, found.name, i.columns) for i in found.indexes]
-    return tuple(nodes.write(tree, table.dialect) for tree in made)
+    return tuple(nodes.marked(nodes.write(tree, table.dialect), table.dialect)[0] for tree in made)
 
 
 def _sorted(tables: Sequence[Table]) -> list[Table]:

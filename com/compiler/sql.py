@@ -8,7 +8,7 @@ the positive list below.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, assert_never
@@ -70,6 +70,7 @@ class Sql:
         self.depth = 0
         self.span = NOWHERE
         self.inline = False
+        self.unfolded = 0
 
     def update(
         self,
@@ -358,8 +359,9 @@ class Sql:
         beside = self.engine.typed and q.distinct and q.order
         if beside or (self.depth and any(outer_columns(k.expr, q) for k in q.order)):
             q = _ordered_outside(q)
-        if isinstance(q.source, ir.Join) and q.source.kind == "full" and self.engine.dialect == "mysql":
-            q, extra = _without_full_join(q, q.source, extra)
+        while (full := next(self._impossible(q.source), None)) is not None:
+            self.unfolded += 1
+            q, extra = _without_full_join(q, full, extra, f"com_f{self.unfolded}")
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
             made["distinct"] = exp.Distinct()
@@ -483,8 +485,8 @@ class Sql:
     def sources(self, source: ir.Source, apart: bool = False) -> tuple[Tree, list[Tree]]:
         """The first source and the joins that follow. `apart`: bound rows stand in a join or a subquery."""
         if isinstance(source, ir.Join):
-            if source.kind == "full" and self.engine.dialect == "mysql":
-                self.unsupported("a full join inside another join", "make it a step of its own")
+            if source.kind == "full" and not self.engine.fulls(source):
+                self.unsupported("a full join here", "make it a step of its own")
             first, joins = self.sources(source.left, True)
             other, inner = self.sources(source.right, True)
             if inner:
@@ -494,6 +496,14 @@ class Sql:
             on = self.expr(source.on) if source.on is not None else None
             return first, [*joins, join(other, on, source.kind)]
         return self._source(source, apart or self.depth > 0), []
+
+    def _impossible(self, source: ir.Source | None) -> Iterator[ir.Join]:
+        """The full joins that the engine cannot do, those around others first."""
+        if isinstance(source, ir.Join):
+            if source.kind == "full" and not self.engine.fulls(source):
+                yield source
+            yield from self._impossible(source.left)
+            yield from self._impossible(source.right)
 
     def _source(self, source: ir.TableSource | ir.RowsSource | ir.QuerySource, apart: bool) -> Tree:
         match source:
@@ -537,9 +547,9 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
 
 
 def _without_full_join(
-    q: ir.Select, join_: ir.Join, extra: Sequence[ir.Output]
+    q: ir.Select, join_: ir.Join, extra: Sequence[ir.Output], name: str
 ) -> tuple[ir.Select, Sequence[ir.Output]]:
-    """The query over a left join, and what the right side has alone."""
+    """The query with a full join made the source `name`: a left join, and what the right side has alone."""
     left, right = _aliases(join_.left), _aliases(join_.right)
     seen: dict[tuple[str, str], ir.Column] = {}
     for node in (n for part in (q, *extra) for n in walk(part)):
@@ -549,8 +559,16 @@ def _without_full_join(
 
     def put(node: Node) -> Node:
         if isinstance(node, ir.Column) and (node.alias, node.name) in labels:
-            return ir.Column(node.type, True, node.span, "com_f", labels[node.alias, node.name])
+            return ir.Column(node.type, True, node.span, name, labels[node.alias, node.name])
         return node
+
+    def replaced(source: ir.Source) -> ir.Source:
+        if source is join_:
+            return ir.QuerySource(union, name)
+        if isinstance(source, ir.Join):
+            on: ir.Expr | None = rebuild(source.on, put) if source.on is not None else None
+            return source.with_(left=replaced(source.left), right=replaced(source.right), on=on)
+        return source
 
     def missing(c: ir.Column) -> ir.Expr:
         return ir.Cast(c.type, True, c.span, ir.Constant(NULL, True, c.span, None), True) if c.alias in left else c
@@ -577,7 +595,8 @@ def _without_full_join(
         both_, alone = (s.with_(columns=(ir.Output("com_c0", one),)) for s in (both_, alone))
     fields = tuple(plan.Field(labels[p], c.type) for p, c in seen.items()) or (plan.Field("com_c0", INT),)
     union = ir.SetQuery("union", True, both_, alone, fields, (), None, None)
-    outer = rebuild(q.with_(source=None), put).with_(source=ir.QuerySource(union, "com_f"))
+    assert q.source is not None
+    outer = rebuild(q.with_(source=None), put).with_(source=replaced(q.source))
     return outer, [rebuild(o, put) for o in extra]
 
 

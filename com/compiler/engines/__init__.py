@@ -97,6 +97,10 @@ def _plain(w: Writer, value: object, type_: Type) -> Tree | None:
     return None
 
 
+def _every(join: ir.Join) -> bool:
+    return True
+
+
 def _divided(w: Writer, left: Tree, right: Tree) -> Tree:
     return w.binary("/", left, right)
 
@@ -117,7 +121,7 @@ class Engine(Node):
     `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
     sequences; `overriding`: the words that let a program give an id where the engine makes it; `writes`: whether
     com writes there; `one_key`: a type that null is cast to where all rows are one group; `foreign_keys`: the
-    engine can be left to check them."""
+    engine can be left to check them; `fulls`: a full join that it can do."""
 
     name: str
     title: str
@@ -155,6 +159,7 @@ class Engine(Node):
     writes: bool = True
     one_key: str = "CHAR(1)"
     foreign_keys: bool = True
+    fulls: Callable[[ir.Join], bool] = _every
 
 
 EXECUTED = ("sqlite", "postgres", "duckdb", "mysql")

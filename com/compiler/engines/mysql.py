@@ -472,4 +472,5 @@ ENGINE = Engine(
     upserts=False,
     filters=False,
     counts=False,
+    fulls=lambda join: False,
 )

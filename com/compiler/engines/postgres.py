@@ -241,6 +241,40 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
 # ---------------------------------------------------------------- aggregates
 
 
+def _merges(join: ir.Join) -> bool:
+    """Whether a full join's condition is what PostgreSQL wants there: columns that are equal."""
+
+    def equal(e: ir.Expr | None) -> bool:
+        if not isinstance(e, ir.Apply) or e.name not in ("=", "and"):
+            return False
+        if e.name == "and":
+            return all(map(equal, e.args))
+        one, other = e.args
+        return isinstance(one, ir.Column) and isinstance(other, ir.Column) and one.alias != other.alias
+
+    return equal(join.on)
+
+
+def _most(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    """min and max, which PostgreSQL has neither of bools nor, before 18, of bytes."""
+    distinct = t.is_distinct_call(e)
+    match e.type.kind:
+        case "bool":
+            return w.aggregated(e, "bool_and" if e.name == "min" else "bool_or", args, distinct)
+        case "bytes":
+            args = [w.call("encode", args[0], w.text("hex"))]
+            return w.call("decode", w.aggregated(e, e.name, args, distinct), w.text("hex"))
+        case _:
+            return _told(w, e, args)
+
+
+def _told(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
+    """An aggregate or window that takes any type, and has to be told that of a written text."""
+    if isinstance(e.args[0], ir.Constant) and e.args[0].type.kind == "text":
+        args = [w.cast(args[0], "TEXT"), *args[1:]]
+    return w.aggregated(e, e.name, args, t.is_distinct_call(e))
+
+
 def _avg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     distinct = t.is_distinct_call(e)
     kind = e.args[0].type.kind
@@ -379,7 +413,15 @@ ENGINE = Engine(
     "PostgreSQL",
     "postgres",
     FUNCTIONS,
-    {"sum": t.sums(_named), "avg": _avg, "string_agg": _string_agg, "stddev": _stddev},
+    {
+        "sum": t.sums(_named),
+        "avg": _avg,
+        **dict.fromkeys(("first_value", "last_value", "lag", "lead"), _told),
+        "min": _most,
+        "max": _most,
+        "string_agg": _string_agg,
+        "stddev": _stddev,
+    },
     _cast,
     lambda w, e, tree: tree,
     _rows,
@@ -397,10 +439,11 @@ ENGINE = Engine(
     operand=_operand,
     collate=_collate,
     adapt=_adapt,
-    literal=t.literals(_named),
+    literal=t.literals(_named, blob=lambda w, text: w.cast(w.text("\\x" + text), "BYTEA")),
     divided=lambda w, left, right: w.binary("/", left, t.unless_zero(w, right)),
     row_id="ctid",
     typed=True,
     aliased=True,
     overriding="OVERRIDING SYSTEM VALUE ",
+    fulls=_merges,
 )

@@ -45,11 +45,16 @@ def where(w: Writer, condition: Tree, tree: Tree) -> Tree:
     return w.case([(condition, tree)], None)
 
 
-def literals(named: Named, narrow: bool = False) -> Callable[[Writer, object, Type], Tree | None]:
-    """Constants that need to be told their type."""
+def literals(
+    named: Named, narrow: bool = False, blob: Callable[[Writer, str], Tree] | None = None
+) -> Callable[[Writer, object, Type], Tree | None]:
+    """Constants that need to be told their type. `blob` makes bytes of hexadecimal text, where
+    bytes and JSON are types of the engine's own."""
 
     def literal(w: Writer, value: object, type_: Type) -> Tree | None:
         match value:
+            case None if type_.kind not in ("null", "unknown", "interval"):
+                return w.cast(w.null(), named(type_))
             case datetime():
                 return w.cast(w.text(value.isoformat(" ")), named(type_))
             case date():
@@ -60,6 +65,10 @@ def literals(named: Named, narrow: bool = False) -> Callable[[Writer, object, Ty
                 return w.cast(w.text(repr(value)), named(type_))
             case int() if value == MIN_INT:
                 return w.cast(w.text(str(value)), named(type_))
+            case str() if type_.kind == "json" and blob is not None and value.isprintable():
+                return w.cast(w.text(value), named(type_))
+            case bytes() if blob is not None:
+                return blob(w, value.hex())
             case Decimal() if narrow and not value.as_tuple().exponent:
                 return w.cast(w.number(format(value, "f")), named(type_))
             case _:
