@@ -130,7 +130,7 @@ def test_programs_mean_the_same(engines: Engines, part: str) -> None:
             ran = told(memory, lambda m: m.execute(plan, given_, clock=typed.CLOCK))
             return previewed, ran, memory.digest()
 
-        tree, messages = check_program(Source(case.program), schema, {})
+        tree, _ = check_program(Source(case.program), schema, {})
         assume(tree is not None)  # that they check is a law of its own
         with engines.opened("sqlite", schema, case.fill) as memory:
             wanted = both(memory)
