@@ -94,7 +94,7 @@ def _times(args: Types) -> Type:
 
 
 def mean(number: Type) -> Type:
-    """The type of an average, and of a decimal's quotient."""
+    """The type of an average; a decimal's quotient has the same digits behind the point."""
     return decimal(number.precision + 4, number.scale + 4) if number.kind == "decimal" else FLOAT
 
 
@@ -102,7 +102,9 @@ def _quotient(args: Types) -> Type:
     common = common_number(*args)
     if common.kind != "decimal":
         return FLOAT
-    return mean(args[0] if args[0].kind == "decimal" else args[1])
+    scale = mean(args[0] if args[0].kind == "decimal" else args[1]).scale
+    left, right = map(as_decimal, args)
+    return decimal(left.precision - left.scale + right.scale + scale, scale)
 
 
 def _remainder(args: Types) -> Type:

@@ -98,6 +98,20 @@ def literal(value: Any, kind: str) -> str:
 AGGREGATE = re.compile(r"\b(count|sum|avg|min|max|string_agg|stddev)\(")
 
 
+def without_queries(text: str) -> str:
+    """An expression without the queries in it, whose aggregates are their own."""
+    made, depth, hidden = "", 0, []
+    for token in re.findall(r"'(?:[^']|'')*'|\((?:select\b)?|\)|[^'()]+", text):
+        if token[0] == "(":
+            depth += 1
+            hidden += [depth] * (token != "(")
+        made += "" if hidden else token
+        if token == ")":
+            hidden = [at for at in hidden if at != depth]
+            depth -= 1
+    return made
+
+
 @dataclass
 class Column:
     """A column of a table. `holds` is what its check wants, of which `safe` is true."""
@@ -225,8 +239,8 @@ class Context:
     def bare(self) -> Context:
         return Context(self.leaves, self.outer)
 
-    def without_windows(self) -> Context:
-        return Context(self.leaves, self.outer, self.rows)
+    def of_window(self) -> Context:
+        return Context(self.leaves, [], self.rows)
 
     def seen_inside(self) -> list[Leaf]:
         return [leaf for leaf in (*self.leaves, *self.outer) if leaf.plain]
@@ -710,7 +724,7 @@ class Maker:
         return str(self.one(picks)()) + where + over
 
     def window(self, kind: str, ctx: Context, depth: int) -> str:
-        inside = ctx.without_windows()
+        inside = ctx.of_window()
         sub = lambda k: self.expr(k, inside, min(depth, 1))  # noqa: E731
         parts = []
         if self.chance(50):
@@ -852,7 +866,13 @@ class Maker:
         items = []
         for k in kinds:
             e = self.expr(k, ctx, depth)
-            if grouped and not group and not items and (one or not rows.met) and not AGGREGATE.search(e):
+            if (
+                grouped
+                and not group
+                and not items
+                and (one or not rows.met)
+                and not AGGREGATE.search(without_queries(e))
+            ):
                 e, rows.met = f"case when count(*) >= 0 then {e} end", True
             named = [x for x in ctx.leaves if x.text == e and x.plain]
             name = self.fresh("o")

@@ -14,7 +14,7 @@ from com import plan
 from com.compiler import ir, nodes
 from com.compiler.engines import Engine
 from com.compiler.nodes import Tree, column
-from com.compiler.sql import Sql, has_query, reads_tables
+from com.compiler.sql import Sql, reads_tables
 from com.diagnostics import Diagnostic, Message
 from com.node import Node, rebuild, walk
 from com.plan import Field, Statement, Write
@@ -93,10 +93,15 @@ class _Write:
         if not self.wants_rows:
             return [], [], 0
         outputs = self.outputs()
-        if any(has_query(e) for _, e in outputs):
+        if any(ir.has_query(e) for _, e in outputs):
             s.unsupported("a subquery in returning", "read it in a step of its own")
             return [], [], 0
-        if type(self.operation).__name__.lower() not in self.engine.returns:
+        verb = type(self.operation).__name__.lower()
+        if verb not in self.engine.returns:
+            return [], [], 0
+        if not self.engine.returns_bound and any(self._binds(e) for _, e in outputs):
+            if verb != "update" or not self.key:
+                s.unsupported("a placeholder in returning", "return the columns, and compute it in a step after")
             return [], [], 0
         if not self.engine.aliased:  # `returning` does not know the alias
             s.names = {**s.names, self.target_alias(): ""}
@@ -108,6 +113,12 @@ class _Write:
             fields.append(Field(f"com_h{number}", type_, False))
         s.names = {n: to for n, to in s.names.items() if n != self.target_alias()}
         return trees, fields, len(hidden)
+
+    def _binds(self, e: ir.Expr) -> bool:
+        """True if an expression cannot be written without a bound value or a query."""
+        s = self.sql(e)
+        tree = s.expr(e)
+        return bool(s.binds) or nodes.holds_query(tree)
 
     def _order_parts(self, s: Sql, name: str) -> list[tuple[Tree, Type]]:
         """What orders rows by a column: its value, or whether it is null and then its value or another."""
@@ -365,7 +376,7 @@ class _Insert(_Write):
 
     @staticmethod
     def _queries(source: ir.Tuples) -> bool:
-        return any(has_query(e) for row in source.rows for e in row)
+        return any(ir.has_query(e) for row in source.rows for e in row)
 
     def _can_meet(self, conflict: ir.Conflict) -> bool:
         """False if the key is new in any case: a generated id, or null by default."""
@@ -489,7 +500,7 @@ class _Insert(_Write):
                 name = f"com_o{len(extra) + 1}"
                 extra.append(ir.Output(name, key.expr))
             nulls_first = key.nulls_first if key.expr.nullable else None
-            order.append(nodes.ordered(column(SOURCE, name), key.descending, nulls_first))
+            order += s.ordered_by(column(SOURCE, name), key.descending, nulls_first)
         if query.limit is None and query.offset is None:
             query = query.with_(order=())
         return nodes.derived(s.query(query, extra), SOURCE), order
@@ -576,7 +587,7 @@ class _Insert(_Write):
         known = dict(zip(self.op.columns, values, strict=True))
         rows = self._standing(conflict, values) if self.wants_rows else None
         native = (
-            self.engine.upserts and self.identity is None and not any(has_query(e) for _, e in conflict.assignments)
+            self.engine.upserts and self.identity is None and not any(ir.has_query(e) for _, e in conflict.assignments)
         )
         s = self.sql(self.op)
         if native:

@@ -288,7 +288,7 @@ class Functions(Conversions):
 
     @staticmethod
     def _is_of_outer(args: list[ir.Expr], env: Env) -> bool:
-        """True if an aggregate is over columns of queries around alone: SQL would make it one of theirs."""
+        """True if a function is over columns of queries around alone: SQL would make it one of theirs."""
         level, around = env.outer, set[str]()
         while level is not None:
             around |= {s.alias for s in level.seen}
@@ -339,6 +339,11 @@ class Functions(Conversions):
         order = self.order_keys(node.over.order, inside)
         frame = self._frame(node.over.frame, inside) if node.over.frame is not None else None
         if args is None:
+            return self.poison(node.span)
+        keys = [*partition, *(k.expr for k in order)]
+        if self._is_of_outer([*args, *keys, *([] if where is None else [where])], env):
+            place = "a query, over columns of the one around it"
+            self.report(messages.WindowMisplaced(place), node.span)
             return self.poison(node.span)
         self.windows_met = True
         nullable = function.nulls != "never"

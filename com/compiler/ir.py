@@ -6,9 +6,10 @@ Casts. Nothing here can be wrong for a reason that the writer of the program cou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
-from com.node import Node
+from com.node import Node, walk
 from com.plan import Effect, Field, Parameter, Ref
 from com.schema import Table, Type
 from com.source import Span
@@ -186,6 +187,27 @@ class Join(Node):
 
 
 Source = TableSource | RowsSource | QuerySource | Join
+
+
+def aliases(source: Source | None) -> set[str]:
+    """The names that a source's columns go by."""
+    if source is None:
+        return set()
+    return aliases(source.left) | aliases(source.right) if isinstance(source, Join) else {source.alias}
+
+
+def has_query(node: Node) -> bool:
+    """True if an expression holds a query."""
+    return any(isinstance(n, Scalar | Exists | InQuery) for n in walk(node))
+
+
+def conjuncts(e: Expr) -> Iterator[Expr]:
+    """The conditions that all hold where one holds."""
+    if isinstance(e, Apply) and e.name == "and":
+        for arg in e.args:
+            yield from conjuncts(arg)
+    else:
+        yield e
 
 
 class Select(Node):

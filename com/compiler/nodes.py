@@ -96,6 +96,11 @@ def negated(tree: Tree) -> Tree:
     return exp.Not(this=at(tree, 3))
 
 
+def holds_query(tree: Tree) -> bool:
+    """True if a query stands somewhere in a tree."""
+    return next(tree.find_all(exp.Query), None) is not None
+
+
 def is_null(tree: Tree, negate: bool = False) -> Tree:
     return exp.Is(this=at(tree, 5), expression=exp.Null(), negate=negate)
 

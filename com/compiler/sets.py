@@ -5,8 +5,6 @@ Takes a loop's IR; gives its steps as they are for all rows at once, or None whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from com.compiler import ir
 from com.node import Node, children, rebuild, walk
 from com.plan import Ref
@@ -134,7 +132,7 @@ def _as_set(step: ir.Step, loop: ir.ForEach) -> tuple[tuple[str, ...], SetStep] 
 def _pins(op: ir.Update | ir.Delete, variable: Ref) -> tuple[str, ...] | None:
     """The columns of the loop's row that pick, by a key, the one row of the target that is met."""
     pinned: dict[str, str | None] = {}
-    for condition in _conjuncts(op.where):
+    for condition in ir.conjuncts(op.where):
         if not isinstance(condition, ir.Apply) or condition.name != "=":
             continue
         for mine, other in (condition.args, condition.args[::-1]):
@@ -148,14 +146,6 @@ def _pins(op: ir.Update | ir.Delete, variable: Ref) -> tuple[str, ...] | None:
             if pins:
                 return pins
     return None
-
-
-def _conjuncts(e: ir.Expr) -> Iterator[ir.Expr]:
-    if isinstance(e, ir.Apply) and e.name == "and":
-        for arg in e.args:
-            yield from _conjuncts(arg)
-    else:
-        yield e
 
 
 def _place(e: ir.Expr, variable: Ref) -> str | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from sqlglot import expressions as exp
 
@@ -66,6 +66,7 @@ class Sql:
         self.binds: dict[object, tuple[str, plan.Binding]] = {}
         self.known = known
         self.used: set[tuple[str, str]] | None = None
+        self.own: set[str] | None = None
         self.names: dict[str, str] = {}
         self.depth = 0
         self.span = NOWHERE
@@ -312,6 +313,8 @@ class Sql:
         if e.partition:
             made["partition_by"] = [self.expr(p) for p in e.partition]
         order = self._order(e.order)
+        if not order and self.engine.dialect == "mysql" and function in ("rank", "dense_rank", "lag", "lead"):
+            order = [ordered(null())]  # without one MariaDB refuses them
         if order:
             made["order"] = exp.Order(expressions=order)
         if e.frame is not None:
@@ -331,9 +334,22 @@ class Sql:
         return words[0], words[-1]
 
     def _order(self, keys: Sequence[ir.OrderKey]) -> list[Tree]:
-        """The keys that can tell rows apart: a bare number would name a column."""
-        made = [part for k in keys if not isinstance(k.expr, ir.Constant) for part in self.key(k)]
+        """The keys that can tell rows apart: a bare number would name a column, and one from around may be refused."""
+        made = [part for k in self.varying(keys) for part in self.key(k)]
         return [tree for tree in made if not is_literal(tree.this)]
+
+    def varying(self, keys: Sequence[ir.OrderKey]) -> list[ir.OrderKey]:
+        return [k for k in keys if self._varies(k.expr)]
+
+    def _varies(self, e: ir.Expr) -> bool:
+        """False if an expression is the same for all rows of the query being written."""
+        if isinstance(e, ir.Column):
+            return self.own is None or not e.alias or e.alias in self.own
+        return any(
+            isinstance(n, ir.Aggregate | ir.Window | ir.Scalar | ir.Exists | ir.InQuery)
+            or (isinstance(n, ir.Column) and self._varies(n))
+            for n in walk(e)
+        )
 
     def key(self, k: ir.OrderKey) -> list[Tree]:
         return self.ordered_by(self.collated_by(k.expr), k.descending, k.nulls_first if k.expr.nullable else None)
@@ -354,14 +370,28 @@ class Sql:
 
     def query(self, q: ir.Query, extra: Sequence[ir.Output] = ()) -> Tree:
         """The tree of a query; a select may get `extra` columns."""
-        if isinstance(q, ir.SetQuery):
-            return self._set_query(q)
-        beside = self.engine.typed and q.distinct and q.order
-        if beside or (self.depth and any(outer_columns(k.expr, q) for k in q.order)):
-            q = _ordered_outside(q)
-        while (full := next(self._impossible(q.source), None)) is not None:
+        around, self.own = self.own, ir.aliases(q.source) if isinstance(q, ir.Select) else None
+        made = self._set_query(q) if isinstance(q, ir.SetQuery) else self._select(q, extra)
+        self.own = around
+        return made
+
+    def _select(self, q: ir.Select, extra: Sequence[ir.Output]) -> Tree:
+        if q.order:
+            q = q.with_(order=tuple(self.varying(q.order)))
+            correlated = self.depth and any(outer_columns(k.expr, q) for k in q.order)
+            if self.engine.dialect == "mysql":  # it sees columns from around there, but not in a derived table
+                beside = q.distinct and q.order and not correlated
+            else:
+                beside = correlated or (self.engine.typed and q.distinct and q.order)
+            if beside:
+                q = _ordered_outside(q)
+        while (outer := next(self._impossible(q.source), None)) is not None:
             self.unfolded += 1
-            q, extra = _without_full_join(q, full, extra, f"com_f{self.unfolded}")
+            if self.engine.dialect == "mysql" and any(outer_columns(on, q) for on in _conditions(outer)):
+                self.span = outer.on.span if outer.on is not None else self.span
+                self.unsupported("a full join by columns of the query around", "make it a step of its own")
+            q, extra = self._without_outer_join(q, outer, extra, f"com_f{self.unfolded}")
+        self.own = ir.aliases(q.source)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
             made["distinct"] = exp.Distinct()
@@ -381,7 +411,8 @@ class Sql:
                 expressions=keys or [self.cast(null(), self.engine.one_key) if self.engine.typed else null()]
             )
         if q.having is not None:
-            made["having"] = exp.Having(this=self.expr(q.having))
+            having = _by_least(q) if self.engine.dialect == "mysql" else q.having
+            made["having"] = exp.Having(this=self.expr(having))
         self._cut(made, q)
         return exp.Select(**made)
 
@@ -392,6 +423,9 @@ class Sql:
                 return None
             self.span = key.span
             self.unsupported("group by a column of the query around", "group by it in a query in from")
+        if self.engine.dialect == "duckdb" and ir.has_query(key):
+            self.span = key.span
+            self.unsupported("group by a query", "select it in a query in from, and group by its column")
         tree = self.expr(key)
         return None if is_literal(tree) else tree
 
@@ -485,8 +519,8 @@ class Sql:
     def sources(self, source: ir.Source, apart: bool = False) -> tuple[Tree, list[Tree]]:
         """The first source and the joins that follow. `apart`: bound rows stand in a join or a subquery."""
         if isinstance(source, ir.Join):
-            if source.kind == "full" and not self.engine.fulls(source):
-                self.unsupported("a full join here", "make it a step of its own")
+            if not self.engine.joins(source):
+                self.unsupported(f"a {source.kind} join here", "make it a step of its own")
             first, joins = self.sources(source.left, True)
             other, inner = self.sources(source.right, True)
             if inner:
@@ -498,12 +532,62 @@ class Sql:
         return self._source(source, apart or self.depth > 0), []
 
     def _impossible(self, source: ir.Source | None) -> Iterator[ir.Join]:
-        """The full joins that the engine cannot do, those around others first."""
+        """The joins that the engine cannot do, those around others first."""
         if isinstance(source, ir.Join):
-            if source.kind == "full" and not self.engine.fulls(source):
+            if not self.engine.joins(source):
                 yield source
             yield from self._impossible(source.left)
             yield from self._impossible(source.right)
+
+    def _without_outer_join(
+        self, q: ir.Select, outer: ir.Join, extra: Sequence[ir.Output], name: str
+    ) -> tuple[ir.Select, Sequence[ir.Output]]:
+        """The query with an outer join made the source `name`: a lesser join, and what a side has alone."""
+        sides = {"left": ir.aliases(outer.left), "right": ir.aliases(outer.right)}
+        seen: dict[tuple[str, str], ir.Column] = {}
+        for node in (n for part in (q, *extra) for n in walk(part)):
+            if isinstance(node, ir.Column) and node.alias in sides["left"] | sides["right"]:
+                seen.setdefault((node.alias, node.name), node.with_(nullable=True))
+        labels = {place: f"com_c{i}" for i, place in enumerate(seen, 1)}
+
+        def put(node: Node) -> Node:
+            if isinstance(node, ir.Column) and (node.alias, node.name) in labels:
+                return ir.Column(node.type, True, node.span, name, labels[node.alias, node.name])
+            return node
+
+        def replaced(source: ir.Source) -> ir.Source:
+            if source is outer:
+                return ir.QuerySource(union, name)
+            if isinstance(source, ir.Join):
+                on: ir.Expr | None = rebuild(source.on, put) if source.on is not None else None
+                return source.with_(left=replaced(source.left), right=replaced(source.right), on=on)
+            return source
+
+        def part(source: ir.Source, where: ir.Expr | None, shown: set[str]) -> ir.Select:
+            """Rows of a source, null in the columns that are not shown."""
+            columns = []
+            for place, c in seen.items():
+                nothing = ir.Cast(c.type, True, c.span, ir.Constant(NULL, True, c.span, None), True)
+                columns.append(ir.Output(labels[place], c if c.alias in shown else nothing))
+            one = ir.Output("com_c0", ir.Constant(INT, False, NOWHERE, 1))
+            return ir.Select(False, tuple(columns) or (one,), source, where, (), None, (), None, None)
+
+        def alone(side: str, other: str) -> ir.Query:
+            there = part(getattr(outer, other), outer.on, set())
+            lacking = ir.Apply(BOOL, False, NOWHERE, "not", (ir.Exists(BOOL, False, NOWHERE, there),))
+            return part(getattr(outer, side), lacking, sides[side])
+
+        lesser = outer.with_(kind="left" if outer.kind == "full" else "inner")
+        if not self.engine.joins(lesser):
+            lesser = outer.with_(kind="inner")
+        union: ir.Query = part(lesser, None, sides["left"] | sides["right"])
+        fields = tuple(plan.Field(labels[p], c.type) for p, c in seen.items()) or (plan.Field("com_c0", INT),)
+        for side, other in (("left", "right"), ("right", "left")):
+            if outer.kind in (side, "full") and lesser.kind != side:
+                union = ir.SetQuery("union", True, union, alone(side, other), fields, (), None, None)
+        assert q.source is not None
+        made = rebuild(q.with_(source=None), put).with_(source=replaced(q.source))
+        return made, [rebuild(o, put) for o in extra]
 
     def _source(self, source: ir.TableSource | ir.RowsSource | ir.QuerySource, apart: bool) -> Tree:
         match source:
@@ -546,63 +630,38 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
     return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
 
 
-def _without_full_join(
-    q: ir.Select, join_: ir.Join, extra: Sequence[ir.Output], name: str
-) -> tuple[ir.Select, Sequence[ir.Output]]:
-    """The query with a full join made the source `name`: a left join, and what the right side has alone."""
-    left, right = _aliases(join_.left), _aliases(join_.right)
-    seen: dict[tuple[str, str], ir.Column] = {}
-    for node in (n for part in (q, *extra) for n in walk(part)):
-        if isinstance(node, ir.Column) and node.alias in left | right:
-            seen.setdefault((node.alias, node.name), node.with_(nullable=True))
-    labels = {place: f"com_c{i}" for i, place in enumerate(seen, 1)}
+def _by_least(q: ir.Select) -> ir.Expr:
+    """The condition on groups, where MariaDB sees columns that are keys, and aggregates: what is the same for all rows
+    of a group is its least value too."""
+    keys = set(q.group)
 
-    def put(node: Node) -> Node:
-        if isinstance(node, ir.Column) and (node.alias, node.name) in labels:
-            return ir.Column(node.type, True, node.span, name, labels[node.alias, node.name])
-        return node
+    def change(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(change, value))
+        if not isinstance(value, Node) or isinstance(value, ir.Aggregate | ir.Select) or type(value) in _LEAVES:
+            return value
+        if isinstance(value, ir.Expr) and own_columns(value, q):
+            if isinstance(value, ir.Column) != (value in keys):
+                return ir.Aggregate(value.type, value.nullable, value.span, "min", (value,), False, (), None)
+            if isinstance(value, ir.Column):
+                return value
+        return type(value)(*[change(getattr(value, field)) for field in value._fields])
 
-    def replaced(source: ir.Source) -> ir.Source:
-        if source is join_:
-            return ir.QuerySource(union, name)
-        if isinstance(source, ir.Join):
-            on: ir.Expr | None = rebuild(source.on, put) if source.on is not None else None
-            return source.with_(left=replaced(source.left), right=replaced(source.right), on=on)
-        return source
+    return cast(ir.Expr, change(q.having))
 
-    def missing(c: ir.Column) -> ir.Expr:
-        return ir.Cast(c.type, True, c.span, ir.Constant(NULL, True, c.span, None), True) if c.alias in left else c
 
-    one = ir.Constant(INT, False, NOWHERE, 1)
-    both_ = ir.Select(
-        False,
-        tuple(ir.Output(labels[p], c) for p, c in seen.items()),
-        join_.with_(kind="left"),
-        None,
-        (),
-        None,
-        (),
-        None,
-        None,
-    )
-    there = ir.Select(False, (ir.Output("x", one),), join_.left, join_.on, (), None, (), None, None)
-    alone = both_.with_(
-        columns=tuple(ir.Output(labels[p], missing(c)) for p, c in seen.items()),
-        source=join_.right,
-        where=ir.Apply(BOOL, False, NOWHERE, "not", (ir.Exists(BOOL, False, NOWHERE, there),)),
-    )
-    if not seen:
-        both_, alone = (s.with_(columns=(ir.Output("com_c0", one),)) for s in (both_, alone))
-    fields = tuple(plan.Field(labels[p], c.type) for p, c in seen.items()) or (plan.Field("com_c0", INT),)
-    union = ir.SetQuery("union", True, both_, alone, fields, (), None, None)
-    assert q.source is not None
-    outer = rebuild(q.with_(source=None), put).with_(source=replaced(q.source))
-    return outer, [rebuild(o, put) for o in extra]
+def _conditions(source: ir.Source) -> Iterator[ir.Expr]:
+    """The conditions of all joins of a source."""
+    if isinstance(source, ir.Join):
+        yield from _conditions(source.left)
+        yield from _conditions(source.right)
+        if source.on is not None:
+            yield source.on
 
 
 def _determined(q: ir.Select) -> list[ir.Column]:
     """The columns that a grouped query names outside its keys and aggregates: keys determine them."""
-    keys, own = set(q.group), _aliases(q.source) if q.source is not None else set()
+    keys, own = set(q.group), ir.aliases(q.source) if q.source is not None else set()
     found: dict[ir.Column, None] = {}
 
     def look(value: object) -> None:
@@ -627,29 +686,18 @@ def reads_tables(node: Node) -> bool:
     return any(isinstance(n, ir.TableSource) for n in walk(node))
 
 
-def has_query(node: Node) -> bool:
-    """True if an expression holds a query."""
-    return any(isinstance(n, ir.Scalar | ir.Exists | ir.InQuery) for n in walk(node))
-
-
 def own_columns(e: ir.Expr, q: ir.Select) -> bool:
     """True if an expression names a column of the query that it stands in."""
-    own = _aliases(q.source)
+    own = ir.aliases(q.source)
     return any(isinstance(n, ir.Column) and n.alias in own for n in walk(e))
 
 
 def outer_columns(e: ir.Expr, q: ir.Select) -> bool:
     """True if an expression names a column of a query around the one that it stands in."""
     if isinstance(e, ir.Column):
-        return e.alias not in _aliases(q.source)
-    known = _aliases(q.source).union(*(_aliases(n.source) for n in walk(e) if isinstance(n, ir.Select)))
+        return e.alias not in ir.aliases(q.source)
+    known = ir.aliases(q.source).union(*(ir.aliases(n.source) for n in walk(e) if isinstance(n, ir.Select)))
     return any(isinstance(n, ir.Column) and n.alias and n.alias not in known for n in walk(e))
-
-
-def _aliases(source: ir.Source | None) -> set[str]:
-    if source is None:
-        return set()
-    return _aliases(source.left) | _aliases(source.right) if isinstance(source, ir.Join) else {source.alias}
 
 
 def _key(binding: plan.Binding) -> object:

@@ -78,6 +78,9 @@ class Writer(Protocol):
     def collated(self, tree: Tree, collation: str) -> Tree:
         """A text under a collation."""
 
+    def varying(self, keys: Sequence[ir.OrderKey]) -> list[ir.OrderKey]:
+        """The keys of an order that can tell rows apart."""
+
     def ordered(self, sep: Tree, order: Sequence[ir.OrderKey]) -> Tree:
         """The last argument of an aggregate, with an order behind it."""
 
@@ -114,14 +117,14 @@ class Engine(Node):
     decimal can have; `cut` makes an error of a limit or offset below zero.
 
     `bound` gives a parameter its type, `operand` a part of arithmetic; `literal` writes constants that need a type, or
-    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `adapt` does all
-    that a column needs which others made (see com.schema.Column); `row_id` tells rows of a table
-    without a key apart. `typed` engines have types of their own, and want every expression to have one. `aliased`:
-    `returning` knows the target's alias. `returns`: the writes that have `returning`. `upserts`: inserts have
-    `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come from
-    sequences; `overriding`: the words that let a program give an id where the engine makes it; `writes`: whether
-    com writes there; `one_key`: a type that null is cast to where all rows are one group; `foreign_keys`: the
-    engine can be left to check them; `fulls`: a full join that it can do."""
+    gives None; `divided` is `div`; `collate` makes a text be compared by code point; `adapt` does all that a column
+    needs which others made (see com.schema.Column); `row_id` tells rows of a table without a key apart. `typed`
+    engines have types of their own, and want every expression to have one. `aliased`: `returning` knows the target's
+    alias. `returns`: the writes that have `returning`; `returns_bound`: it may hold bound values. `upserts`: inserts
+    have `on conflict`; `filters`: aggregates have `filter`; `counts`: a limit may be computed; `sequences`: ids come
+    from sequences; `overriding`: the words that let a program give an id where the engine makes it; `writes`: whether
+    com writes there; `one_key`: a type that null is cast to where all rows are one group; `foreign_keys`: the engine
+    can be left to check them; `joins`: whether it can do a join."""
 
     name: str
     title: str
@@ -151,6 +154,7 @@ class Engine(Node):
     typed: bool = False
     aliased: bool = False
     returns: frozenset[str] = frozenset({"insert", "update", "delete"})
+    returns_bound: bool = True
     upserts: bool = True
     filters: bool = True
     counts: bool = True
@@ -159,7 +163,7 @@ class Engine(Node):
     writes: bool = True
     one_key: str = "CHAR(1)"
     foreign_keys: bool = True
-    fulls: Callable[[ir.Join], bool] = _every
+    joins: Callable[[ir.Join], bool] = _every
 
 
 EXECUTED = ("sqlite", "postgres", "duckdb", "mysql")

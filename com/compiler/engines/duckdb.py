@@ -8,6 +8,7 @@ from com import plan
 from com.compiler import ir
 from com.compiler.engines import Aggregation, Engine, Render, Tree, Writer
 from com.compiler.engines import typed as t
+from com.node import walk
 from com.schema import INT, Column, Type
 
 _NAMES = {
@@ -57,7 +58,7 @@ def _divide(w: Writer, e: ir.Apply) -> Tree:
 
 def _remainder(w: Writer, e: ir.Apply) -> Tree:
     left, right = (_operand(w, e.type, w.expr(a)) for a in e.args)
-    return w.binary("%", left, t.unless_zero(w, right))
+    return t.rest(w, left, right, "trunc") if e.type.kind == "float" else w.binary("%", left, t.unless_zero(w, right))
 
 
 def _round(w: Writer, e: ir.Apply) -> Tree:
@@ -69,6 +70,8 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
     if kind == "float" and 0 <= digits < 20:
         exact = w.cast(_shown(w, number, f"DECIMAL(38, {digits})"), "DOUBLE")
         return w.case([(w.binary("<", w.call("abs", number), w.number(10**16)), exact)], number)
+    if digits < 0 and kind == "decimal":  # else it has nothing to carry to, and gives nought
+        number = w.cast(number, f"DECIMAL({min(e.args[0].type.precision - digits + 1, 38)}, {e.args[0].type.scale})")
     return w.cast(w.call("round", number, w.number(digits)), _named(e.type))
 
 
@@ -148,7 +151,7 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
         case ("int" | "float" | "decimal", "bool"):
             return w.binary("<>", tree, w.number(0))
         case ("decimal", "text"):
-            return w.cast(w.cast(tree, _named(source)), "VARCHAR")
+            return _decimal_text(w, tree, source)
         case ("float", "text"):
             return _float_text(w, tree)
         case ("timestamp", "text"):
@@ -184,9 +187,10 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     if t.no_window(w, e, "string_agg"):
         return w.null()
     assert isinstance(e, ir.Aggregate)
-    if e.distinct and any(k.expr != e.args[0] for k in e.order):
+    order = w.varying(t.order_of(e))
+    if e.distinct and (any(k.expr != e.args[0] for k in order) or ir.has_query(e.args[0])):
         w.unsupported("string_agg(distinct …) in another order", "select distinct in a step before")
-    return w.aggregated(e, "string_agg", [args[0], w.ordered(args[1], t.order_of(e))], e.distinct)
+    return w.aggregated(e, "string_agg", [args[0], w.ordered(args[1], order)], e.distinct)
 
 
 def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
@@ -222,6 +226,14 @@ def _part_of(w: Writer, type_: Type, tree: Tree) -> Tree:
 
 
 # ---------------------------------------------------------------- images of rows
+
+
+def _decimal_text(w: Writer, tree: Tree, type_: Type) -> Tree:
+    """Below one DuckDB leaves the nought out if the type has no room for it."""
+    made = w.cast(w.cast(tree, _named(type_)), "VARCHAR")
+    if type_.scale < type_.precision:
+        return made
+    return w.call("regexp_replace", made, w.text("^(-?)\\."), w.text("\\10."))
 
 
 def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
@@ -286,6 +298,16 @@ FUNCTIONS: dict[str, Render] = {
     "json_get": _json_get,
 }
 
+
+def _joins(join: ir.Join) -> bool:
+    """Whether a join can be done: an outer one's condition holds no query, and no column from around."""
+    if join.kind in ("inner", "cross") or join.on is None:
+        return True
+    own = ir.aliases(join)
+    queries = (ir.Scalar, ir.Exists, ir.InQuery, ir.InValues)
+    return not any(isinstance(n, queries) or (isinstance(n, ir.Column) and n.alias not in own) for n in walk(join.on))
+
+
 ENGINE = Engine(
     "duckdb",
     "DuckDB",
@@ -313,6 +335,8 @@ ENGINE = Engine(
     row_id="rowid",
     typed=True,
     aliased=True,
+    returns_bound=False,
     sequences=True,
+    joins=_joins,
     foreign_keys=False,  # they are checked too early: a child and its parent cannot go in one transaction
 )

@@ -61,9 +61,9 @@ def _divide(w: Writer, e: ir.Apply) -> Tree:
 
 
 def _remainder(w: Writer, e: ir.Apply) -> Tree:
-    if e.type.kind == "float":
-        return w.cast(w.binary("%", _numeric(w, e.args[0]), t.unless_zero(w, _numeric(w, e.args[1]))), _DOUBLE)
     left, right = w.expr(e.args[0]), w.expr(e.args[1])
+    if e.type.kind == "float":
+        return t.rest(w, w.cast(left, _DOUBLE), w.cast(right, _DOUBLE), "trunc")
     if e.type.kind == "int":
         left = w.cast(left, "BIGINT")
     return w.binary("%", left, t.unless_zero(w, right))
@@ -242,7 +242,7 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
 
 
 def _merges(join: ir.Join) -> bool:
-    """Whether a full join's condition is what PostgreSQL wants there: columns that are equal."""
+    """Whether a join can be done: a full one only by columns that are equal."""
 
     def equal(e: ir.Expr | None) -> bool:
         if not isinstance(e, ir.Apply) or e.name not in ("=", "and"):
@@ -252,7 +252,7 @@ def _merges(join: ir.Join) -> bool:
         one, other = e.args
         return isinstance(one, ir.Column) and isinstance(other, ir.Column) and one.alias != other.alias
 
-    return equal(join.on)
+    return join.kind != "full" or equal(join.on)
 
 
 def _most(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
@@ -445,5 +445,5 @@ ENGINE = Engine(
     typed=True,
     aliased=True,
     overriding="OVERRIDING SYSTEM VALUE ",
-    fulls=_merges,
+    joins=_merges,
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from com import plan
 from com.compiler import ir
 from com.compiler.engines import CHAIN, Aggregation, Engine, Render, Tree, Writer
+from com.node import walk
 from com.schema import Column, Type
 
 _MOST_ARGUMENTS = 60
@@ -79,7 +80,7 @@ def _remainder(w: Writer, e: ir.Apply) -> Tree:
     if e.type.kind == "int":
         return w.binary("%", w.expr(left), w.expr(right))
     if e.type.kind == "float":
-        return w.call("mod", w.expr(left), w.expr(right))
+        return w.call("com_rest", w.expr(left), w.expr(right))
     unit = 10**e.type.scale  # in whole units, which are exact
     left, right = (w.cast(w.call("round", w.binary("*", w.expr(x), w.number(unit))), "INTEGER") for x in e.args)
     rest = w.binary("/", w.binary("%", left, right), w.number(f"{unit}.0"))
@@ -292,11 +293,12 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     if isinstance(e, ir.Window):
         w.unsupported("string_agg over a window", "aggregate in a step before, and join its rows")
         return w.null()
-    if not e.distinct and not e.order:
+    order = w.varying(e.order)
+    if not e.distinct and not order:
         return w.aggregated(e, "group_concat", args)
     spec = ["u"] if e.distinct else []
-    spec += [("d" if k.descending else "a") + ("f" if k.nulls_first else "n") for k in e.order]
-    keys = [w.expr(k.expr) for k in e.order]
+    spec += [("d" if k.descending else "a") + ("f" if k.nulls_first else "n") for k in order]
+    keys = [w.expr(k.expr) for k in order]
     return w.aggregated(e, "com_string_agg", [*args, w.text(",".join(spec)), *keys])
 
 
@@ -423,7 +425,30 @@ def _called(name: str) -> Render:
     return lambda w, e: w.call(name, *[w.expr(a) for a in e.args])
 
 
+def _replace(w: Writer, e: ir.Apply) -> Tree:
+    made = w.call("replace", *map(w.expr, e.args))
+    if _constant(e.args[1]) or not e.args[2].nullable:
+        return made
+    return w.case([(w.is_null(w.expr(e.args[2]), True), made)], None)  # it keeps the text if nothing is looked for
+
+
+def _joins(join: ir.Join) -> bool:
+    """Whether SQLite does a join right: one that keeps the right side's rows loses them if the left side holds an inner
+    join by something that is the same for all rows."""
+
+    def spoils(source: ir.Source) -> bool:
+        if not isinstance(source, ir.Join):
+            return False
+        of = ir.aliases(source)
+        parts = ir.conjuncts(source.on) if source.kind == "inner" and source.on is not None else ()
+        varying = (any(isinstance(n, ir.Column) and n.alias in of for n in walk(part)) for part in parts)
+        return not all(varying) or spoils(source.left) or spoils(source.right)
+
+    return join.kind not in ("right", "full") or not spoils(join.left)
+
+
 FUNCTIONS: dict[str, Render] = {
+    "replace": _replace,
     "/": _divide,
     "%": _remainder,
     "round": _round,
@@ -475,5 +500,6 @@ ENGINE = Engine(
     -1,
     15,
     _cut,
+    joins=_joins,
     adapt=lambda w, type_, tree: w.collated(tree, "BINARY"),
 )

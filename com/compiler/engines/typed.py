@@ -85,6 +85,12 @@ def bounds(named: Named) -> Callable[[Writer, Type, Tree], Tree]:
 # ---------------------------------------------------------------- functions
 
 
+def rest(w: Writer, left: Tree, right: Tree, trunc: str, *digits: Tree) -> Tree:
+    """The remainder of floats, by operations that each engine does alike."""
+    whole = w.call(trunc, w.binary("/", left, unless_zero(w, right)), *digits)
+    return w.binary("-", left, w.binary("*", whole, right))
+
+
 def is_distinct(w: Writer, e: ir.Apply) -> Tree:
     return w.binary("is distinct from", w.expr(e.args[0]), w.expr(e.args[1]))
 
@@ -194,7 +200,10 @@ def format_date(name: str, letters: dict[str, str], quote: Callable[[str], str])
                 made, at = made + letters[form[at + 1]], at + 2
             else:
                 made, at = made + quote(form[at]), at + 1
-        return w.call(name, w.expr(e.args[0]), w.text(made))
+        time = w.expr(e.args[0])
+        if not made:  # engines take an empty format for none
+            return w.case([(w.is_null(time, True), w.text(""))], None)
+        return w.call(name, time, w.text(made))
 
     return render
 

@@ -348,7 +348,7 @@ class DuckLink(NativeLink):
         if isinstance(error, EngineError):
             return error
         if isinstance(error, duckdb.ConstraintException):
-            return _constraint(text)
+            return _constraint(" ".join(str(error).split("\n")).partition(": ")[2])
         if isinstance(error, duckdb.TransactionException) or "write-write conflict" in said or "onflict on" in said:
             return EngineError("conflict" if "onflict" in said else "refused", said)
         if isinstance(error, duckdb.InterruptException):
@@ -439,7 +439,8 @@ _CONSTRAINTS = (
 _CONVERT = re.compile(
     r"Could not convert string ['\"](?P<v1>.*)['\"] to (?P<t1>\w+)"
     r"|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
-    r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\""
+    r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\"",
+    re.DOTALL,
 )
 _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
 _WORDS = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\w+|\W""")
@@ -447,7 +448,7 @@ _COLLATED = re.compile(r"\bcollate\b")
 _ZONED = "WITH TIME ZONE"
 _STRUCTURAL = duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.NotImplementedException
 """Failures that are told in words of tables and statements."""
-_TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in")
+_TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in", re.DOTALL)
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(
     r',\s*(?:CONSTRAINT\s+\S+\s+)?FOREIGN KEY\s*\((?:"[^"]*"|[^")])*\)\s*REFERENCES\s+(?:"[^"]*"|[^\s("])+\s*'

@@ -350,7 +350,7 @@ class MySqlLink(ServerLink):
             return overflow(said, "a limit is below zero")
         match kind:
             case "unique":
-                found = re.search(r"for key '(.*)'", said)
+                found = re.search(r"for key '(.*)'", said, re.DOTALL)
                 return unique(said, self._unique(found[1] if found else "", sql))
             case "not_null":
                 found = re.search(r"'(.*?)'", said)
@@ -364,7 +364,7 @@ class MySqlLink(ServerLink):
             case "interrupted":
                 return interrupted(said, self.seconds)
             case "convert":
-                found = re.search(r"ncorrect (?P<type>\w+) value: '(?P<value>.*?)'", said)
+                found = re.search(r"ncorrect (?P<type>\w+) value: '(?P<value>.*?)'", said, re.DOTALL)
                 if found:
                     wanted = _CASTS.get(found["type"].lower(), found["type"])
                     if wanted == "timestamp" and ":" not in found["value"]:

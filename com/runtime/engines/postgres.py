@@ -357,7 +357,7 @@ class PostgresLink(ServerLink):
         table = about.table_name or ""
         match kind:
             case "unique":
-                key = re.match(r"Key \((.*)\)=\(", about.message_detail or "")
+                key = re.match(r"Key \((.*?)\)=\(", about.message_detail or "")
                 columns = [c.strip().strip('"') for c in key[1].split(", ")] if key else [about.constraint_name or ""]
                 if table.startswith("pg_"):  # somebody else has just made a table of this name
                     return EngineError("conflict", said)
@@ -399,7 +399,8 @@ def _condition(text: str) -> str:
 
 _CONVERT = re.compile(
     r"(?:invalid input syntax for (?:type )?(?P<type>[\w ]+): |date/time field value out of range: |"
-    r'invalid value for (?P<type2>[\w ]+): )"(?P<value>.*)"'
+    r'invalid value for (?P<type2>[\w ]+): )"(?P<value>.*)"',
+    re.DOTALL,
 )
 _STRUCTURAL = frozenset({"0A", "25", "2B", "3B", "3D", "3F", "42", "54", "55"})
 """The classes of failures that are told in words of tables and statements."""

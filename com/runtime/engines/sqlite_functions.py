@@ -99,6 +99,16 @@ def _ceil(x: Any) -> Any:
     return x if isinstance(x, int) else float(_exact(x).to_integral_value(ROUND_CEILING))
 
 
+def _rest(x: float, y: float) -> float | None:
+    """The remainder, by the operations of the other engines."""
+    if not y:
+        return None
+    try:
+        return _finite(float(x) - math.trunc(float(x) / float(y)) * float(y))
+    except OverflowError:
+        raise Refused(Overflow(f"{x} % {y}")) from None
+
+
 def _sqrt(x: float) -> float | None:
     return math.sqrt(x) if x >= 0 else None
 
@@ -413,6 +423,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "com_decimal": (2, _decimal),
     "com_floor": (1, _floor),
     "com_ceil": (1, _ceil),
+    "com_rest": (2, _rest),
     "com_sqrt": (1, _sqrt),
     "com_ln": (1, _ln),
     "com_exp": (1, _exp),
