@@ -196,6 +196,15 @@ def aliases(source: Source | None) -> set[str]:
     return aliases(source.left) | aliases(source.right) if isinstance(source, Join) else {source.alias}
 
 
+def conditions(source: Source | None) -> Iterator[Expr]:
+    """The conditions of all joins of a source."""
+    if isinstance(source, Join):
+        yield from conditions(source.left)
+        yield from conditions(source.right)
+        if source.on is not None:
+            yield source.on
+
+
 def has_query(node: Node) -> bool:
     """True if an expression holds a query."""
     return any(isinstance(n, Scalar | Exists | InQuery) for n in walk(node))

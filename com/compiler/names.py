@@ -120,17 +120,19 @@ class Block:
 
 
 class Seen:
-    """A table, step or subquery in a `from`, as its columns are seen. `hidden` columns need their alias; `fixed` when
+    """A table, step or subquery in a `from`, as its columns are seen. `name` is how it is called there, `alias` the
+    same, or another where a query around has that name too. `hidden` columns need their alias; `fixed` when
     there is at most one row; `order` are columns to order by if there is something better than a key; `open` when it
     is not known, so that any column may be one of it."""
 
-    __slots__ = ("alias", "fields", "table", "keys", "order", "fixed", "hidden", "unusable", "open")
+    __slots__ = ("name", "alias", "fields", "table", "keys", "order", "fixed", "hidden", "unusable", "open")
 
     def __init__(
         self,
-        alias: str,
+        name: str,
         fields: tuple[Field, ...],
         *,
+        alias: str = "",
         table: Table | None = None,
         keys: tuple[tuple[str, ...], ...] = (),
         order: tuple[str, ...] = (),
@@ -140,7 +142,8 @@ class Seen:
         open: bool = False,
     ) -> None:
         self.open = open
-        self.alias = alias
+        self.name = name
+        self.alias = alias or name
         self.fields = fields
         self.table = table
         self.keys = keys
@@ -188,6 +191,18 @@ class Env:
         env.aggregates = aggregates
         env.windows = windows
         return env
+
+    def unused(self, name: str) -> str:
+        """The name, or one like it that no query around has."""
+        taken, level = set[str](), self.outer
+        while level is not None:
+            taken |= {s.alias for s in level.seen}
+            level = level.outer
+        made, number = name, 1
+        while made in taken or (number > 1 and any(made in (s.name, s.alias) for s in self.seen)):
+            number += 1
+            made = f"{name}_{number}"
+        return made
 
     def columns(self) -> list[str]:
         """Every column that can be named here."""

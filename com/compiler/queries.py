@@ -178,12 +178,12 @@ class Queries(Expressions):
         self.report(messages.UnknownTable(name.text, near), name.span)
         return None
 
-    def seen_table(self, table: Table, alias: str) -> Seen:
+    def seen_table(self, table: Table, name: str, alias: str = "") -> Seen:
         """A table as a query sees it: columns of types that com lacks cannot be used."""
         fields = tuple(Field(c.name, c.type, c.nullable) for c in table.columns if not c.type.is_unknown)
         unusable = {c.name: c.engine_type for c in table.columns if c.type.is_unknown}
         self.reads.setdefault(table.name, set())
-        return Seen(alias, fields, table=table, keys=table.keys, unusable=unusable)
+        return Seen(name, fields, alias=alias, table=table, keys=table.keys, unusable=unusable)
 
 
 class _Select:
@@ -283,7 +283,8 @@ class _Select:
                 if table is None:
                     self._add(Seen((alias or name).text, (), open=True), node.span)
                     return None
-                seen = c.seen_table(table, alias.text if alias else table.name)
+                shown = alias.text if alias else table.name
+                seen = c.seen_table(table, shown, self.env.unused(shown))
                 self._add(seen, node.span)
                 return ir.TableSource(table, seen.alias)
             case syntax.TablePlaceholder(place=place, alias=alias):
@@ -295,21 +296,27 @@ class _Select:
                 keys = ((POSITION,), *entry.keys)
                 fixed = entry.card in ("one", "maybe")
                 self.only_whole = self.only_whole and (entry.card == "one" or c.block.has_row(entry.ref))
+                unused = self.env.unused(shown)
+                order = (POSITION,)
                 self._add(
-                    Seen(shown, entry.fields, keys=keys, order=(POSITION,), fixed=fixed, open=entry.open), node.span
+                    Seen(shown, entry.fields, alias=unused, keys=keys, order=order, fixed=fixed, open=entry.open),
+                    node.span,
                 )
-                return ir.RowsSource(entry.ref, shown, entry.fields)
+                return ir.RowsSource(entry.ref, unused, entry.fields)
             case syntax.Derived(query=query, alias=alias):
                 made = c.query(query, self.outer)
                 shown = alias.text if alias else f"com_d{len(self.env.seen) + 1}"
                 self.only_whole = self.only_whole and made.card == "one"
                 fixed = made.card != "many"
-                self._add(Seen(shown, made.fields, keys=made.keys, fixed=fixed, open=made.open), node.span)
-                return ir.QuerySource(made.query, shown)
+                unused = self.env.unused(shown)
+                self._add(
+                    Seen(shown, made.fields, alias=unused, keys=made.keys, fixed=fixed, open=made.open), node.span
+                )
+                return ir.QuerySource(made.query, unused)
 
     def _add(self, seen: Seen, span: Span) -> None:
-        if any(s.alias == seen.alias for s in self.env.seen):
-            self.c.report(messages.DuplicateAlias(seen.alias), span)
+        if any(s.name == seen.name for s in self.env.seen):
+            self.c.report(messages.DuplicateAlias(seen.name), span)
         self.env.seen.append(seen)
 
     def _using(self, join: syntax.Join, left: list[Seen], right: list[Seen]) -> ir.Expr | None:
@@ -510,12 +517,12 @@ class _Select:
         made: list[tuple[str, ir.Expr]] = []
         seen_all = [s for s in self.env.seen if not s.hidden]
         if star.table is not None:
-            fits = spelled(star.table.text, (s.alias for s in seen_all))
+            fits = spelled(star.table.text, (s.name for s in seen_all))
             if len(fits) != 1:
-                near = near_names(star.table.text, [s.alias for s in seen_all])
+                near = near_names(star.table.text, [s.name for s in seen_all])
                 self.c.report(messages.UnknownTable(star.table.text, near), star.table.span)
                 return []
-            seen_all = [s for s in seen_all if s.alias == fits[0]]
+            seen_all = [s for s in seen_all if s.name == fits[0]]
         elif not seen_all:
             self.c.report(messages.NoColumnHere("*", "name the columns, or read from a table"), star.span)
         else:
@@ -592,7 +599,7 @@ class _Select:
         if isinstance(node, ir.InQuery):
             return self._ungrouped(node.operand, known) + self._ungrouped(node.query, known)
         if isinstance(node, ir.Exists | ir.Scalar | ir.Query):
-            return [c for c in columns_in(node) if self._places(c) - known and not _shadowed(node, c.alias)]
+            return [c for c in columns_in(node) if self._places(c) - known]
         return [c for child in children(node) for c in self._ungrouped(child, known)]
 
     def _surely(self, expr: ir.Expr) -> ir.Expr:
@@ -621,13 +628,6 @@ def _inside(made: Node) -> list[ir.Aggregate]:
     if isinstance(made, ir.Select | ir.SetQuery):
         return []  # a query of its own groups its own rows
     return [a for child in children(made) for a in _inside(child)]
-
-
-def _shadowed(node: Node, alias: str) -> bool:
-    """True if a source inside the subquery bears this alias, so that its columns are meant."""
-    if isinstance(node, ir.TableSource | ir.RowsSource | ir.QuerySource) and node.alias == alias:
-        return True
-    return any(_shadowed(child, alias) for child in children(node))
 
 
 def _is_one(limit: ir.Expr | None) -> bool:

@@ -88,8 +88,8 @@ class Resolution:
         exact = [s for s in visible if any(f.name == name for f in s.fields) or name in s.unusable]
         places = exact or [s for s in visible if spelled(name, [*(f.name for f in s.fields), *s.unusable])]
         if len(places) > 1:
-            examples = " or ".join(f"{s.alias}.{name}" for s in places)
-            tables = ", ".join(s.alias for s in places)
+            examples = " or ".join(f"{s.name}.{name}" for s in places)
+            tables = ", ".join(s.name for s in places)
             self.report(messages.AmbiguousColumn(name, tables, examples), node.span)
             return self.poison(node.span)
         if places:
@@ -102,9 +102,9 @@ class Resolution:
     def _qualified(self, node: syntax.ColumnName, table: syntax.Name, env: Env) -> ir.Expr:
         level: Env | None = env
         while level is not None:
-            fits = spelled(table.text, (s.alias for s in level.seen))
+            fits = spelled(table.text, (s.name for s in level.seen))
             if len(fits) == 1:
-                return self._of(next(s for s in level.seen if s.alias == fits[0]), node, level)
+                return self._of(next(s for s in level.seen if s.name == fits[0]), node, level)
             level = level.outer
         name = table.text
         written = f"{name}.{node.name.text}"
@@ -114,11 +114,11 @@ class Resolution:
             entry.used = True
             self.report(messages.MissingDollar(written, f"${written}"), node.span, fix=fix)
             return self.poison(node.span)
-        tables = [s.alias for s in env.seen] + ([s.alias for s in env.outer.seen] if env.outer else [])
+        tables = [s.name for s in env.seen] + ([s.name for s in env.outer.seen] if env.outer else [])
         help_ = near_names(name, tables) if tables else "no table is read here: a value of a step is $step.column"
         hidden = next((s for s in env.seen if s.table is not None and s.table.name == name), None)
         if hidden is not None:
-            help_ = f"it is called {hidden.alias} here: write {hidden.alias}.{node.name.text}"
+            help_ = f"it is called {hidden.name} here: write {hidden.name}.{node.name.text}"
         self.report(messages.UnknownTable(name, help_), table.span)
         return self.poison(node.span)
 
@@ -135,7 +135,7 @@ class Resolution:
                 self.report(messages.UnknownTypeUsed(hidden[0], type_), node.span)
             else:
                 near = near_names(name, [f.name for f in seen.fields])
-                self.report(messages.UnknownColumn(name, seen.alias, near), node.span)
+                self.report(messages.UnknownColumn(name, seen.name, near), node.span)
         if not fits:
             return self.poison(node.span)
         field = next(f for f in seen.fields if f.name == fits[0])
@@ -175,7 +175,7 @@ class Resolution:
                 hint = f"write ${name}.{entry.fields[0].name}" if entry.fields else f"write ${name}"
             self.report(messages.NoColumnHere(name, hint), span)
             return self.poison(span)
-        where = ", ".join(s.alias for s in env.seen if not s.hidden) or "the tables around it"
+        where = ", ".join(s.name for s in env.seen if not s.hidden) or "the tables around it"
         near = near_names(name, known)
         if name in env.later:
             near = "it is named only after where is done: repeat the expression, or make a step before"

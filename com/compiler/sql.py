@@ -387,7 +387,7 @@ class Sql:
                 q = _ordered_outside(q)
         while (outer := next(self._impossible(q.source), None)) is not None:
             self.unfolded += 1
-            if self.engine.dialect == "mysql" and any(outer_columns(on, q) for on in _conditions(outer)):
+            if self.engine.dialect == "mysql" and any(outer_columns(on, q) for on in ir.conditions(outer)):
                 self.span = outer.on.span if outer.on is not None else self.span
                 self.unsupported("a full join by columns of the query around", "make it a step of its own")
             q, extra = self._without_outer_join(q, outer, extra, f"com_f{self.unfolded}")
@@ -400,6 +400,8 @@ class Sql:
             made["from_"] = exp.From(this=first)
             if joins:
                 made["joins"] = joins
+        elif self.engine.dialect == "mysql" and self.depth and any(isinstance(n, ir.Aggregate) for n in walk(q)):
+            made["from_"] = exp.From(this=derived(select([alias(number(1), "x")]), "com_one"))  # else all rows are one
         if q.where is not None:
             made["where"] = exp.Where(this=self.expr(q.where))
         if q.group:
@@ -545,7 +547,7 @@ class Sql:
         """The query with an outer join made the source `name`: a lesser join, and what a side has alone."""
         sides = {"left": ir.aliases(outer.left), "right": ir.aliases(outer.right)}
         seen: dict[tuple[str, str], ir.Column] = {}
-        for node in (n for part in (q, *extra) for n in walk(part)):
+        for node in (n for part in (q.with_(source=None), *ir.conditions(q.source), *extra) for n in walk(part)):
             if isinstance(node, ir.Column) and node.alias in sides["left"] | sides["right"]:
                 seen.setdefault((node.alias, node.name), node.with_(nullable=True))
         labels = {place: f"com_c{i}" for i, place in enumerate(seen, 1)}
@@ -648,15 +650,6 @@ def _by_least(q: ir.Select) -> ir.Expr:
         return type(value)(*[change(getattr(value, field)) for field in value._fields])
 
     return cast(ir.Expr, change(q.having))
-
-
-def _conditions(source: ir.Source) -> Iterator[ir.Expr]:
-    """The conditions of all joins of a source."""
-    if isinstance(source, ir.Join):
-        yield from _conditions(source.left)
-        yield from _conditions(source.right)
-        if source.on is not None:
-            yield source.on
 
 
 def _determined(q: ir.Select) -> list[ir.Column]:

@@ -261,7 +261,7 @@ class Writes(Queries):
         for item in items:
             name = item.expr if isinstance(item, syntax.Item) else None
             if wider is not None and isinstance(name, syntax.ColumnName) and name.table is not None:
-                others = [s.alias for s in wider.seen if s is not env.seen[0]]
+                others = [s.name for s in wider.seen if s is not env.seen[0]]
                 if name.table.text in others:
                     self.report(messages.ReturnedElsewhere(table.name), name.span)
                     return ()

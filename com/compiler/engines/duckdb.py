@@ -8,6 +8,7 @@ from com import plan
 from com.compiler import ir
 from com.compiler.engines import Aggregation, Engine, Render, Tree, Writer
 from com.compiler.engines import typed as t
+from com.functions import as_decimal
 from com.node import walk
 from com.schema import INT, Column, Type
 
@@ -70,8 +71,9 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
     if kind == "float" and 0 <= digits < 20:
         exact = w.cast(_shown(w, number, f"DECIMAL(38, {digits})"), "DOUBLE")
         return w.case([(w.binary("<", w.call("abs", number), w.number(10**16)), exact)], number)
-    if digits < 0 and kind == "decimal":  # else it has nothing to carry to, and gives nought
-        number = w.cast(number, f"DECIMAL({min(e.args[0].type.precision - digits + 1, 38)}, {e.args[0].type.scale})")
+    if digits < 0 and kind != "float":  # else it has nothing to carry to, and gives nought or another sign
+        of = as_decimal(e.args[0].type)
+        number = w.cast(number, f"DECIMAL({min(of.precision - digits + 1, 38)}, {of.scale})")
     return w.cast(w.call("round", number, w.number(digits)), _named(e.type))
 
 
@@ -300,12 +302,15 @@ FUNCTIONS: dict[str, Render] = {
 
 
 def _joins(join: ir.Join) -> bool:
-    """Whether a join can be done: an outer one's condition holds no query, and no column from around."""
-    if join.kind in ("inner", "cross") or join.on is None:
+    """Whether a join can be done: an outer one's condition holds no query, and no column from around stands in it, nor
+    in the conditions of what it joins."""
+    if join.kind in ("inner", "cross"):
         return True
     own = ir.aliases(join)
     queries = (ir.Scalar, ir.Exists, ir.InQuery, ir.InValues)
-    return not any(isinstance(n, queries) or (isinstance(n, ir.Column) and n.alias not in own) for n in walk(join.on))
+    if join.on is not None and any(isinstance(n, queries) for n in walk(join.on)):
+        return False
+    return all(n.alias in own for on in ir.conditions(join) for n in walk(on) if isinstance(n, ir.Column))
 
 
 ENGINE = Engine(

@@ -119,9 +119,11 @@ def _trim(form: str) -> Render:
         if known == "":
             return text
         quoted = letters
+        if not isinstance(known, str):  # without letters it would be no pattern
+            quoted = w.call("nullif", letters, w.text(""))
         if not isinstance(known, str) or "\\" in known:  # a backslash before an E would end the quotation
-            bare, slash = w.call("replace", letters, w.text("\\"), w.text("")), w.text("\\")
-            quoted = w.case([(w.binary("=", bare, letters), letters)], w.binary("||", bare, slash))
+            bare, slash = w.call("replace", quoted, w.text("\\"), w.text("")), w.text("\\")
+            quoted = w.case([(w.binary("=", bare, letters), quoted)], w.binary("||", bare, slash))
         one = w.binary("||", w.binary("||", w.text("[\\Q"), quoted), w.text("\\E]+"))
         made = None
         for part in form.split("{}"):
@@ -134,9 +136,9 @@ def _trim(form: str) -> Render:
 
 def _replace(w: Writer, e: ir.Apply) -> Tree:
     made = w.call("replace", *map(w.expr, e.args))
-    if t.constant(e.args[1]) or not e.args[2].nullable:
+    if not e.args[2].nullable:
         return made
-    return w.case([(w.is_null(w.expr(e.args[2]), True), made)], None)  # it keeps the text if nothing is looked for
+    return w.case([(w.is_null(w.expr(e.args[2]), True), made)], None)  # it keeps the text if nothing is found
 
 
 def _starts_with(w: Writer, e: ir.Apply) -> Tree:

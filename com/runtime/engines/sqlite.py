@@ -409,8 +409,8 @@ def _number(value: Decimal | int) -> int | float:
 
 
 def _json_decimal(value: Decimal) -> str:
-    _number(value)
-    return format(value, "f")
+    number = _number(value)
+    return str(number) if isinstance(number, int) else format(value, "f")  # whole numbers as a column holds them
 
 
 _JSON = {**WORDS, "decimal": _json_decimal, "float": lambda v: repr(checked_float(v))}
