@@ -826,6 +826,13 @@ class NoRowImages(Message):
     table: str
 
 
+class EscapesNothing(Message):
+    code = "CM338"
+    text = "this pattern ends in a backslash, which escapes nothing"
+    label = "a letter must follow"
+    help = "write \\\\ to look for a backslash itself"
+
+
 # schemas
 
 

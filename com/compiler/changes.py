@@ -554,12 +554,18 @@ class _Insert(_Write):
         trees: Sequence[Tree],
     ) -> Tree:
         row = [*self.id(s, nodes.number(1)), *map(s.expr, values)]
-        if self.engine.upserts:
+        if self._upserts(values):
             action = nodes.on_conflict(conflict.columns, assigned)
             return self.insert(nodes.values([row]), action, trees)
         there = self.given(s, values, conflict.columns, self.table.name)
         new = nodes.negated(nodes.exists(nodes.select([nodes.number(1)], nodes.table(self.table.name), there)))
         return self.insert(nodes.select(row, where=new), None, trees)
+
+    def _upserts(self, values: Sequence[ir.Expr]) -> bool:
+        """Whether the engine's own `on conflict` will do, which looks at checks and nulls of rows that stay out too."""
+        given = zip((self.table.column(n) for n in self.op.columns), values, strict=True)
+        lacking = any(e.nullable and c is not None and not c.nullable for c, e in given)
+        return self.engine.upserts and not self.table.checks and not lacking
 
     def _standing(self, conflict: ir.Conflict, values: Sequence[ir.Expr]) -> Statement:
         """The row that stands there now."""
@@ -586,9 +592,8 @@ class _Insert(_Write):
         name = self.table.name
         known = dict(zip(self.op.columns, values, strict=True))
         rows = self._standing(conflict, values) if self.wants_rows else None
-        native = (
-            self.engine.upserts and self.identity is None and not any(ir.has_query(e) for _, e in conflict.assignments)
-        )
+        asks = any(ir.has_query(e) for _, e in conflict.assignments)
+        native = self._upserts(values) and self.identity is None and not asks
         s = self.sql(self.op)
         if native:
             assigned = [(c, s.expr(e)) for c, e in conflict.assignments]

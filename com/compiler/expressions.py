@@ -82,6 +82,9 @@ class Expressions(Functions):
             case syntax.Like(operand=operand, pattern=pattern, fold_case=fold_case, negated=negated, span=span):
                 name = "ilike" if fold_case else "like"
                 sides = [self.expr(operand, env), self.expr(pattern, env)]
+                known = sides[1].value if isinstance(sides[1], ir.Constant) else None
+                if isinstance(known, str) and (len(known) - len(known.rstrip("\\"))) % 2:
+                    self.report(messages.EscapesNothing(), pattern.span)
                 return self._negated(self._checked(OPERATORS[name], name, sides, span), negated)
             case syntax.InList():
                 return self._in_list(node, env)

@@ -427,7 +427,8 @@ class _Select:
         made: list[ir.Expr] = []
         for seen in self.env.seen:
             fields = tuple(f.name for f in seen.fields)
-            if all((seen.alias, name) in known for name in fields):
+            by_place = seen.order and self.c.windows_met  # equal rows are told apart by what windows say of them
+            if not by_place and all((seen.alias, name) in known for name in fields):
                 continue
             keys = [k for k in seen.keys if not any(seen.may_be_null(n) for n in k)]
             key = seen.order or (keys[0] if keys else fields)

@@ -376,13 +376,13 @@ class Sql:
         return made
 
     def _select(self, q: ir.Select, extra: Sequence[ir.Output]) -> Tree:
-        if q.order:
+        if q.order or q.offset is not None:
             q = q.with_(order=tuple(self.varying(q.order)))
             correlated = self.depth and any(outer_columns(k.expr, q) for k in q.order)
             if self.engine.dialect == "mysql":  # it sees columns from around there, but not in a derived table
-                beside = q.distinct and q.order and not correlated
+                beside = q.distinct and not correlated  # nor minds an offset if all rows are alike
             else:
-                beside = correlated or (self.engine.typed and q.distinct and q.order)
+                beside = bool(correlated or (self.engine.typed and q.distinct and q.order))
             if beside:
                 q = _ordered_outside(q)
         while (outer := next(self._impossible(q.source), None)) is not None:

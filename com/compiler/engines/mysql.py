@@ -65,7 +65,8 @@ def _remainder(w: Writer, e: ir.Apply) -> Tree:
     left, right = w.expr(e.args[0]), w.expr(e.args[1])
     if e.type.kind == "float":
         return t.rest(w, w.cast(left, "DOUBLE"), w.cast(right, "DOUBLE"), "truncate", w.number(0))
-    return w.binary("%", left, right)
+    rest = w.binary("%", left, right)
+    return rest if e.type.kind == "int" else w.binary("+", rest, w.number(0))  # a negative nought would equal no other
 
 
 def _shown(w: Writer, number: Tree, to: str) -> Tree:
@@ -141,6 +142,10 @@ def _replace(w: Writer, e: ir.Apply) -> Tree:
     return w.case([(w.is_null(w.expr(e.args[2]), True), made)], None)  # it keeps the text if nothing is found
 
 
+def _without_backslashes(w: Writer, text: Tree) -> Tree:
+    return w.call("trim", w.words("TRAILING ", w.text("\\"), " FROM ", text))
+
+
 def _starts_with(w: Writer, e: ir.Apply) -> Tree:
     text, start = w.expr(e.args[0]), w.expr(e.args[1])
     return w.binary("=", w.call("left", text, w.call("char_length", start)), start)
@@ -212,7 +217,7 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
     path = t.constant(e.args[1])
-    if not isinstance(path, str) or '"' in path or "\\" in path:
+    if not isinstance(path, str) or '"' in path or "\\" in path or not path.isprintable():
         w.unsupported("json_get with a computed path", "write the path as a text")
         return w.null()
     steps = [f"[{p}]" if p.isdecimal() else f'."{p}"' for p in path.split(".")]
@@ -467,8 +472,8 @@ FUNCTIONS: dict[str, Render] = {
     "position": t.called("locate"),
     "replace": _replace,
     "starts_with": _starts_with,
-    "like": t.like(None, _bare),
-    "ilike": t.like(_lower, _bare),
+    "like": t.like(None, _bare, _without_backslashes),
+    "ilike": t.like(_lower, _bare, _without_backslashes),
     "weekday": lambda w, e: w.binary("+", w.call("weekday", w.expr(e.args[0])), w.number(1)),
     "week": lambda w, e: w.call("week", w.expr(e.args[0]), w.number(3)),
     "date_trunc": _trunc,

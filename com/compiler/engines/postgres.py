@@ -184,8 +184,11 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
-    path = w.call("string_to_array", w.expr(e.args[1]), w.text("."))
-    return w.call("jsonb_extract_path_text", w.expr(e.args[0]), w.words("VARIADIC ", path))
+    known = t.constant(e.args[1])
+    if isinstance(known, str):
+        return w.call("jsonb_extract_path_text", w.expr(e.args[0]), *map(w.text, known.split(".")))
+    path = w.call("string_to_array", w.binary("||", w.text("."), w.expr(e.args[1])), w.text("."))
+    return w.call("jsonb_extract_path_text", w.expr(e.args[0]), w.words("VARIADIC (", path, ")[2:]"))
 
 
 # ---------------------------------------------------------------- conversions

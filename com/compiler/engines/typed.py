@@ -126,18 +126,37 @@ def of_all(name: str) -> Render:
 
 
 def upper(w: Writer, e: ir.Apply) -> Tree:
-    """`upper`, where each letter stays one."""
-    return w.call("upper", w.call("replace", w.expr(e.args[0]), w.text("ß"), w.text("SS")))
+    """`upper`, where each letter stays one: those that become two or three are written out before."""
+    tree = w.expr(e.args[0])
+    for letter, capitals in _SEVERAL.items():
+        tree = w.call("replace", tree, w.text(letter), w.text(capitals))
+    return w.call("upper", tree)
 
 
-def like(lower: Callable[[Writer, Tree], Tree] | None, collate: Collate) -> Render:
-    """`lower`: how both sides are brought to one case."""
+_SEVERAL = {c: c.upper() for c in "ßŉǰﬀﬁﬂﬃﬄﬅﬆ"}
+
+
+def _without_backslashes(w: Writer, text: Tree) -> Tree:
+    return w.call("rtrim", text, w.text("\\"))
+
+
+def like(
+    lower: Callable[[Writer, Tree], Tree] | None,
+    collate: Collate,
+    cut: Callable[[Writer, Tree], Tree] = _without_backslashes,
+) -> Render:
+    """`lower`: how both sides are brought to one case; `cut`: a text without the backslashes at its end."""
 
     def render(w: Writer, e: ir.Apply) -> Tree:
         text, pattern = (collate(w, a.type, w.expr(a)) for a in e.args)
         if lower is not None:
             text, pattern = lower(w, text), lower(w, pattern)
-        return w.binary("escape", w.binary("like", text, pattern), w.text("\\"))
+        made = w.binary("escape", w.binary("like", text, pattern), w.text("\\"))
+        if isinstance(constant(e.args[1]), str):
+            return made
+        ended = w.call("length", cut(w, pattern))
+        odd = w.binary("=", w.binary("%", w.binary("-", w.call("length", pattern), ended), w.number(2)), w.number(1))
+        return w.case([(odd, w.binary("<>", text, text))], made)  # what a backslash at the end means, differs
 
     return render
 
@@ -157,10 +176,14 @@ def in_doubles(name: str, double: str, *, least: str = "", above: bool = False) 
 def power(double: str) -> Render:
     def render(w: Writer, e: ir.Apply) -> Tree:
         x, y = (w.cast(w.expr(a), double) for a in e.args)
-        zero = w.number(0)
+        zero, made = w.number(0), w.call("power", x, y)
+        known = constant(e.args[1].operand if isinstance(e.args[1], ir.Cast) else e.args[1])
+        if isinstance(known, int | Decimal):
+            fits = [w.binary(">=", x, zero)] * (known != int(known)) + [w.binary("<>", x, zero)] * (known < 0)
+            return where(w, both(w, *fits), made) if fits else made
         whole = w.binary("or", w.binary(">=", x, zero), w.binary("=", y, w.call("floor", y)))
-        fits = w.binary("or", w.binary("<>", x, zero), w.binary(">=", y, zero))
-        return where(w, both(w, whole, fits), w.call("power", x, y))
+        fit = w.binary("or", w.binary("<>", x, zero), w.binary(">=", y, zero))
+        return where(w, both(w, whole, fit), made)
 
     return render
 

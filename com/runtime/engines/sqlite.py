@@ -442,7 +442,7 @@ def decoder(field: Field) -> Callable[[Any], Any]:
             raise bad(v)
         if not math.isfinite(v):
             raise EngineError("overflow", "", message=Overflow(f"{name} became infinite"))
-        return float(v)
+        return float(v) + 0.0  # other engines know no sign of zero
 
     def read_decimal(v: Any) -> Any:
         if v is None:
