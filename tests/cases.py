@@ -20,7 +20,7 @@ What is expected, always of the program last given:
     journal           the run's steps: path, kind, rows
     replay            what replaying the run prints
 
-Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx. The clock
+What is asked of outcomes is asked of every engine. Asking for rows, answer, changes, fails, journal or replay runs the program, once; so does a page on a CM5xx. The clock
 of every run is 2024-05-06 07:08:09.
 
 A block with a file's name is also written to the case's folder. There ```console blocks run: lines that begin with `$ `
@@ -105,11 +105,13 @@ def blocks(text: str) -> list[Block]:
 
 @dataclass
 class Case:
-    """A file being run. `folder` is where its files and its memory are made."""
+    """A file being run. `folder` is where its files and its memory are made, `fresh` gives the URL of another engine's
+    empty memory; then only what programs do is looked at."""
 
     path: Path
     folder: Path
     update: bool = False
+    fresh: Callable[[], str] | None = None
     schema: Schema | None = None
     memory: Any = None
     params: dict[str, Any] = field(default_factory=dict)
@@ -130,6 +132,8 @@ class Case:
         try:
             for block in blocks(text):
                 handle = HANDLERS.get(block.kind)
+                if self.fresh is not None and block.kind not in EXECUTED:
+                    continue
                 if handle is not None:
                     handle(self, block)
                 elif "cases" in self.path.parts:
@@ -203,11 +207,18 @@ class Case:
         if self.memory is None:
             assert self.schema is not None, f"{self.path}: no schema was given"
             self.memories += 1
-            self.memory = create(f"sqlite:///{self.folder}/memory{self.memories or ''}.db", self.schema)
+            url = self.fresh() if self.fresh else f"sqlite:///{self.folder}/memory{self.memories}.db"
+            self.memory = create(url, self.schema)
         return self.memory
 
     def on_data(self, block: Block) -> None:
-        self.open()
+        memory = self.open()
+        if self.fresh is not None:
+            for statement in filter(None, map(str.strip, block.body.split(";\n"))):
+                memory.link.begin(write=True)
+                memory.link.write(statement.rstrip(";"), {})
+                memory.link.commit()
+            return
         with sqlite3.connect(self.folder / f"memory{self.memories}.db") as connection:
             connection.executescript(block.body)
         connection.close()
@@ -403,6 +414,8 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern.replace("…", r"[^\n]*"), actual) is not None
 
 
+EXECUTED = frozenset({"schema", "data", "params", "com", "rows", "answer", "changes", "fails", "journal"})
+"""The blocks that are the same on every engine."""
 HANDLERS: Mapping[str, Callable[[Case, Block], None]] = {
     name.removeprefix("on_"): handle for name, handle in vars(Case).items() if name.startswith("on_")
 }

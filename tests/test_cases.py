@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import servers
 
 from tests.cases import ROOT, Case, blocks, matches
 
 CASES = sorted((ROOT / "tests" / "cases").rglob("*.md"))
+RUN = [p for p in CASES if any(b.kind in ("rows", "changes", "answer", "fails") for b in blocks(p.read_text("utf-8")))]
 PAGES = sorted((ROOT / "docs" / "diagnostics").glob("CM*.md"))
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 DOCS += sorted(p for p in (ROOT / "docs").rglob("*.md") if p not in PAGES)
@@ -23,6 +26,12 @@ def named(path: Path) -> str:
 @pytest.mark.parametrize("path", CASES, ids=named)
 def test_case(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     Case(path, tmp_path, request.config.getoption("--update")).run()
+
+
+@pytest.mark.parametrize("engine", [engine for engine in servers.ENGINES if engine != "sqlite"])
+@pytest.mark.parametrize("path", RUN, ids=named)
+def test_case_on(path: Path, engine: str, tmp_path: Path, fresh: Callable[[str], str]) -> None:
+    Case(path, tmp_path, fresh=lambda: fresh(engine)).run()
 
 
 @pytest.mark.parametrize("path", DOCS, ids=named)

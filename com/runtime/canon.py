@@ -149,7 +149,7 @@ def shown(value: Any, type_: Type) -> str:
 
 def float_text(value: float) -> str:
     """A float with at most 15 digits and no more than are needed; no exponent between 1e-5 and 1e15."""
-    text = f"{value:.15g}"
+    text = f"{value + 0.0:.15g}"  # nought has no sign
     if "e" not in text:
         return text
     return text.replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")

@@ -44,6 +44,8 @@ def _named(place: str, schema: Schema, table: str) -> tuple[str, str]:
     known = schema.table(table)
     if place == "PRIMARY" and known is not None:  # all that MariaDB tells of a primary key
         return table, ", ".join(known.primary_key)
+    if not place and known is not None:  # what DuckDB tells of two new rows
+        return table, " or ".join(", ".join(key) for key in known.keys)
     return table, place
 
 

@@ -139,7 +139,8 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
 
 
 def _float_text(w: Writer, tree: Tree) -> Tree:
-    return t.short_exponent(w, w.call("printf", w.text("%.15g"), tree))
+    unsigned = w.binary("+", tree, w.number(0))  # nought has no sign
+    return t.short_exponent(w, w.call("printf", w.text("%.15g"), unsigned))
 
 
 def _cast(w: Writer, e: ir.Cast) -> Tree:

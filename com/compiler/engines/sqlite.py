@@ -46,7 +46,7 @@ def _overflow(w: Writer) -> Tree:
 
 
 def _cut(w: Writer, tree: Tree) -> Tree:
-    return w.call("iif", w.binary("<", tree, w.number(0)), _overflow(w), tree)
+    return w.call("com_limit", tree)
 
 
 def _may_overflow(e: ir.Expr) -> bool:

@@ -361,6 +361,8 @@ class DuckLink(NativeLink):
                 if wanted == "decimal" and _NUMBER.fullmatch(value):
                     return overflow(said, f"{value} is too large for its type")
                 return converted(value, _NAMES.get(wanted, wanted), said)
+        if "cannot be negative" in said:
+            return overflow(said, "a limit is below zero")
         if isinstance(error, duckdb.OutOfRangeException | OverflowError) or _TOO_LARGE.search(said):
             return overflow(said, text.rstrip("!"))
         if isinstance(error, duckdb.ConnectionException):
@@ -448,7 +450,9 @@ _COLLATED = re.compile(r"\bcollate\b")
 _ZONED = "WITH TIME ZONE"
 _STRUCTURAL = duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.NotImplementedException
 """Failures that are told in words of tables and statements."""
-_TOO_LARGE = re.compile(r"out of range|Could not cast value .* to DECIMAL|Overflow in", re.DOTALL)
+_TOO_LARGE = re.compile(
+    r"out of range|Failed to cast decimal value|Could not cast value .* to DECIMAL|Overflow in", re.DOTALL
+)
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(
     r',\s*(?:CONSTRAINT\s+\S+\s+)?FOREIGN KEY\s*\((?:"[^"]*"|[^")])*\)\s*REFERENCES\s+(?:"[^"]*"|[^\s("])+\s*'

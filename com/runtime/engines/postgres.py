@@ -368,7 +368,8 @@ class PostgresLink(ServerLink):
                 name = about.constraint_name or ""
                 return EngineError(kind, said, self._checks.get((table, name), name))
             case "overflow":
-                return overflow(said, about.message_primary or said)
+                below = state in ("2201W", "2201X")
+                return overflow(said, "a limit is below zero" if below else about.message_primary or said)
             case "interrupted":
                 return interrupted(said, self.seconds)
             case "convert":

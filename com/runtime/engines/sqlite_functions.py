@@ -84,6 +84,12 @@ def _decimal(x: Any, scale: int) -> Any:
     return float(scaled)
 
 
+def _limit(count: int) -> int:
+    if count < 0:
+        raise Refused(Overflow("a limit is below zero"))
+    return count
+
+
 def _fit(x: Any, precision: int, scale: int) -> Any:
     rounded = _round(x, scale)
     if abs(rounded) >= 10 ** (precision - scale):
@@ -419,6 +425,7 @@ class _Stddev:
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "com_round": (2, _round),
     "com_fit": (3, _fit),
+    "com_limit": (1, _limit),
     "com_int": (1, _int),
     "com_decimal": (2, _decimal),
     "com_floor": (1, _floor),
