@@ -1339,7 +1339,7 @@ class Maker:
         for _ in range(self.count(0, 3)):
             parts.append(self.one(("So: ", " und ", "{{x}}", "é ", ", ")))
             places = [x.text for x in (*self.scope.values, *self.scope.lists)]
-            numbers = [x.text for x in self.scope.values if x.kind == "int"]
+            numbers = [x.text for x in self.scope.values if x.kind == "int" and "'" not in x.text]
             if numbers and self.chance(30):
                 parts.append(f"{{{self.one(numbers)} / 3}}" if self.chance(50) else f"{{abs({self.one(numbers)} - 1)}}")
             elif places:

@@ -124,8 +124,9 @@ class Expressions(Functions):
         if isinstance(node.operand, syntax.Number) and node.operand.text == str(MAX_INT + 1):
             return ir.Constant(INT, False, node.span, -(MAX_INT + 1))
         made = self.expr(node.operand, env)
-        if isinstance(made, ir.Constant) and isinstance(made.value, int | Decimal) and made.type.is_number:
-            return made.with_(value=-made.value, span=node.span)
+        known = made.value if isinstance(made, ir.Constant) and made.type.is_number else None
+        if isinstance(made, ir.Constant) and isinstance(known, int | Decimal) and known != -(MAX_INT + 1):
+            return made.with_(value=-known, span=node.span)
         return self._checked(OPERATORS["negate"], "-", [made], node.span)
 
     def _binary(self, node: syntax.Binary, env: Env) -> ir.Expr:

@@ -125,7 +125,7 @@ class Seen:
     there is at most one row; `order` are columns to order by if there is something better than a key; `open` when it
     is not known, so that any column may be one of it."""
 
-    __slots__ = ("name", "alias", "fields", "table", "keys", "order", "fixed", "hidden", "unusable", "open")
+    __slots__ = ("name", "alias", "fields", "table", "keys", "order", "fixed", "hidden", "unusable", "open", "loose")
 
     def __init__(
         self,
@@ -142,6 +142,7 @@ class Seen:
         open: bool = False,
     ) -> None:
         self.open = open
+        self.loose = False
         self.name = name
         self.alias = alias or name
         self.fields = fields
@@ -165,6 +166,7 @@ class Seen:
         """All columns may be null from here on: the other side of an outer join may have no partner."""
         self.fields = tuple(f.with_(nullable=True) for f in self.fields)
         self.fixed = False
+        self.loose = True
 
 
 class Env:

@@ -101,6 +101,11 @@ def holds_query(tree: Tree) -> bool:
     return next(tree.find_all(exp.Query), None) is not None
 
 
+def apart(tree: Tree) -> Tree:
+    """A collation in parentheses: PostgreSQL takes none after `between`."""
+    return exp.Paren(this=tree) if isinstance(tree, exp.Collate) else tree
+
+
 def is_null(tree: Tree, negate: bool = False) -> Tree:
     return exp.Is(this=at(tree, 5), expression=exp.Null(), negate=negate)
 

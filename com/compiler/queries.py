@@ -441,7 +441,7 @@ class _Select:
     def _column_of(self, seen: Seen, name: str) -> ir.Expr:
         field = next((f for f in seen.fields if f.name == name), None)
         if field is None:
-            return ir.Column(INT, False, self.body.span, seen.alias, name)
+            return ir.Column(INT, seen.loose, self.body.span, seen.alias, name)
         return ir.Column(field.type, field.nullable, self.body.span, seen.alias, name, seen.adapts(name))
 
     def _total(

@@ -25,6 +25,7 @@ from com.compiler.nodes import (
     Tree,
     Words,
     alias,
+    apart,
     at,
     binary,
     call,
@@ -187,6 +188,8 @@ class Sql:
             case ir.InItems():
                 if not e.items:
                     return exp.Boolean(this=False)
+                if len(e.items) == 1 and isinstance(e.items[0], ir.Scalar):  # in would look at all its rows
+                    return binary("=", self.expr(e.operand), self.expr(e.items[0]))
                 return exp.In(this=at(self.expr(e.operand), 5), expressions=[self.expr(i) for i in e.items])
             case ir.InValues():
                 many = plan.Many(e.values.ref, e.values.column, e.values.type)
@@ -258,7 +261,7 @@ class Sql:
                 return exp.Is(this=at(self.expr(args[0]), 5), expression=at(self.expr(args[1]), 5), negate=True)
             case "between":
                 this, low, high = (at(tree, 5) for tree in (self.collated_by(args[0]), *map(self.expr, args[1:])))
-                return exp.Between(this=this, low=low, high=high)
+                return exp.Between(this=this, low=apart(low), high=apart(high))
             case _:
                 return call(name_, *[self.expr(a) for a in args])
 
@@ -413,8 +416,13 @@ class Sql:
                 expressions=keys or [self.cast(null(), self.engine.one_key) if self.engine.typed else null()]
             )
         if q.having is not None:
-            having = _by_least(q) if self.engine.dialect == "mysql" else q.having
-            made["having"] = exp.Having(this=self.expr(having))
+            having = self.expr(_by_least(q) if self.engine.dialect == "mysql" else q.having)
+            shown = (n for o in q.columns for n in walk(o))
+            if self.engine.dialect == "sqlite" and not q.group and not any(isinstance(n, ir.Aggregate) for n in shown):
+                first = made["expressions"][0]  # it takes a query for grouped by its keys or its columns
+                always = binary(">=", call("count", exp.Star()), number(0))
+                first.set("this", self.case([(always, first.this)], None))
+            made["having"] = exp.Having(this=having)
         self._cut(made, q)
         return exp.Select(**made)
 

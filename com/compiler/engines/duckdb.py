@@ -112,12 +112,18 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     period = t.constant(e.args[1])
     assert isinstance(period, plan.Period)
     shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
-    return w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+    made = w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+    return _in_calendar(w, made, e.type)
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
     days = w.cast(w.expr(e.args[1]), "INTEGER")
-    return w.cast(w.binary("+", w.expr(e.args[0]), w.call("to_days", days)), _named(e.type))
+    return _in_calendar(w, w.cast(w.binary("+", w.expr(e.args[0]), w.call("to_days", days)), _named(e.type)), e.type)
+
+
+def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
+    failure = w.call("error", w.text("out of range: no date of the years 1 to 9999"))
+    return t.in_calendar(w, made, _named(type_), failure)
 
 
 _LETTERS = {letter: f"%{letter}" for letter in "YmdHMS%"}

@@ -31,6 +31,8 @@ def _named(type_: Type) -> str:
     return _NAMES.get(type_.kind, "CHAR")
 
 
+_OF_JSON = "utf8mb4_bin"
+"""The collation of JSON columns."""
 _LITERAL = t.literals(_named)
 
 
@@ -203,11 +205,16 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     for count, unit in ((period.months, "MONTH"), (period.days, "DAY"), (period.microseconds, "MICROSECOND")):
         if count:
             made = _moved(w, made, w.number(count), unit)
-    return w.cast(made, _named(e.type))
+    return _in_calendar(w, w.cast(made, _named(e.type)), e.type)
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
-    return w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type))
+    made = w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type))
+    return _in_calendar(w, made, e.type)
+
+
+def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
+    return t.in_calendar(w, made, _named(type_), _moved(w, made, w.number(-9999), "YEAR"))  # from the year 0 it fails
 
 
 def _timestamp_text(w: Writer, tree: Tree) -> Tree:
@@ -217,7 +224,7 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
     path = t.constant(e.args[1])
-    if not isinstance(path, str) or '"' in path or "\\" in path or not path.isprintable():
+    if not isinstance(path, str) or '"' in path or "\\" in path or not path.isprintable() or t.from_the_end(path):
         w.unsupported("json_get with a computed path", "write the path as a text")
         return w.null()
     steps = [f"[{p}]" if p.isdecimal() else f'."{p}"' for p in path.split(".")]
@@ -248,7 +255,7 @@ def _read(w: Writer, tree: Tree, target: Type) -> Tree:
         return _unhex(w, tree)
     if target.kind == "json":
         valid = w.binary("=", w.call("json_valid", tree), w.number(1))
-        return w.case([(valid, tree)], w.call("json_extract", tree, w.text("$")))
+        return w.collated(w.case([(valid, tree)], w.call("json_extract", tree, w.text("$"))), _OF_JSON)
     made = t.strict(w, tree, target, lambda text, form: _matches(w, text, form))
     if target.kind == "bool":
         said = w.call("lower", w.call("trim", made))
@@ -356,6 +363,8 @@ _READ = {"int": "BIGINT", "bool": "BIGINT", "float": "DOUBLE", "date": "DATE", "
 def _read_as(type_: Type) -> str:
     if type_.kind == "decimal":
         return _named(type_)
+    if type_.kind == "json":
+        return f"LONGTEXT CHARACTER SET utf8mb4 COLLATE {_OF_JSON}"
     return _READ.get(type_.kind, f"LONGTEXT {_COLLATED}")
 
 

@@ -156,14 +156,24 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     period = t.constant(e.args[1])
     assert isinstance(period, plan.Period)
     shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
-    return w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+    made = w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+    return _in_calendar(w, made, e.type)
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
     time, days = w.expr(e.args[0]), w.expr(e.args[1])
     if e.type.kind == "date":
-        return w.binary("+", time, w.cast(days, "INTEGER"))
-    return w.binary("+", time, w.binary("*", w.cast(days, _DOUBLE), w.cast(w.text("1 day"), "INTERVAL")))
+        return _in_calendar(w, w.binary("+", time, w.cast(days, "INTEGER")), e.type)
+    day = w.cast(w.text("1 day"), "INTERVAL")
+    return _in_calendar(w, w.binary("+", time, w.binary("*", w.cast(days, _DOUBLE), day)), e.type)
+
+
+def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
+    seconds = w.call("date_part", w.text("epoch"), made)
+    too_large = w.cast(w.binary("*", seconds, w.number("1e30")), "INTEGER")  # fails for any day outside
+    day = w.cast(w.text("1 day"), "INTERVAL")
+    failure = w.binary("+", made, too_large if type_.kind == "date" else w.binary("*", too_large, day))
+    return t.in_calendar(w, made, _named(type_), failure)
 
 
 _LETTERS = {"Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS", "%": '"%"'}
@@ -186,9 +196,17 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
     known = t.constant(e.args[1])
     if isinstance(known, str):
-        return w.call("jsonb_extract_path_text", w.expr(e.args[0]), *map(w.text, known.split(".")))
-    path = w.call("string_to_array", w.binary("||", w.text("."), w.expr(e.args[1])), w.text("."))
-    return w.call("jsonb_extract_path_text", w.expr(e.args[0]), w.words("VARIADIC (", path, ")[2:]"))
+        if t.from_the_end(known):
+            w.unsupported("json_get by a place below zero", "count from the beginning")
+        steps: list[Tree] = [w.text(part) for part in known.split(".")]
+    else:
+        path = w.call("string_to_array", w.binary("||", w.text("."), w.expr(e.args[1])), w.text("."))
+        steps = [w.words("VARIADIC (", path, ")[2:]")]
+    found, text = (w.call(f"jsonb_extract_path{kind}", w.expr(e.args[0]), *steps) for kind in ("", "_text"))
+    nested = w.words(w.call("jsonb_typeof", found), " IN ('object', 'array')")
+    kept = w.text(r'("(?:[^"\\]|\\.)*")|([:,]) ')  # strings as they are, no blank behind what stands between them
+    compact = w.call("regexp_replace", text, kept, w.text(r"\1\2"), w.text("g"))
+    return w.case([(nested, compact)], text)
 
 
 # ---------------------------------------------------------------- conversions
@@ -292,10 +310,11 @@ def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     if t.no_window(w, e, "string_agg"):
         return w.null()
     assert isinstance(e, ir.Aggregate)
-    if e.distinct and any(k.expr != e.args[0] for k in e.order):
+    order = w.varying(t.order_of(e))
+    if e.distinct and (any(k.expr != e.args[0] for k in order) or ir.has_query(e.args[0])):
         w.unsupported("string_agg(distinct …) in another order", "select distinct in a step before")
     text = w.collated(args[0], '"C"')
-    return w.aggregated(e, "string_agg", [text, w.ordered(args[1], t.order_of(e))], e.distinct)
+    return w.aggregated(e, "string_agg", [text, w.ordered(args[1], order)], e.distinct)
 
 
 def _stddev(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:

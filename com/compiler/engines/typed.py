@@ -202,7 +202,11 @@ def substr(name: str) -> Render:
         count = w.expr(e.args[2])
         end = w.binary("-", w.binary("+", start, count), one)
         part = w.case(
-            [(w.binary(">", end, zero), w.call(name, text, one, end)), (w.binary("<=", end, zero), w.text(""))], None
+            [
+                (w.binary(">", end, zero), w.call(name, text, one, end)),
+                (both(w, w.binary("<=", end, zero), w.is_null(text, True)), w.text("")),
+            ],
+            None,
         )
         return w.case([(before, part)], w.call(name, text, start, count))
 
@@ -237,6 +241,18 @@ MYSQL_LETTERS = {"Y": "%Y", "m": "%m", "d": "%d", "H": "%H", "M": "%i", "S": "%s
 
 def doubled_percent(letter: str) -> str:
     return "%%" if letter == "%" else letter
+
+
+def from_the_end(path: str) -> bool:
+    """Whether a path of JSON has a place below zero, which some engines count from an array's end."""
+    return any(part[:1] == "-" and part[1:].isdecimal() for part in path.split("."))
+
+
+def in_calendar(w: Writer, time: Tree, to: str, failure: Tree) -> Tree:
+    """A computed time, which must lie in the years 1 to 9999."""
+    low, high = (w.cast(w.text(day), to) for day in ("0001-01-01", "9999-12-31 23:59:59.999999"))
+    outside = w.binary("or", w.binary("<", time, low), w.binary(">", time, high))
+    return w.case([(outside, failure)], time)
 
 
 def months_between(w: Writer, unit: str, start: Tree, end: Tree, part: Callable[[str, Tree], Tree]) -> Tree:

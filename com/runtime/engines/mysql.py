@@ -447,7 +447,7 @@ _KINDS = {
     1292: "convert",
     1366: "convert",
     1411: "convert",
-    1441: "convert",
+    1441: "overflow",
     1918: "convert",
     1265: "rule",
     1406: "rule",

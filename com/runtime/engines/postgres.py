@@ -376,6 +376,8 @@ class PostgresLink(ServerLink):
                 found = _CONVERT.match(about.message_primary or "")
                 if found:
                     return converted(found["value"], found["type"] or found["type2"] or "date", said)
+                if state == "22008":
+                    return overflow(said, about.message_primary or said)
                 return EngineError("function", said, message=CannotConvert("a text", "its type", FORMS["text"]))
             case "refused":
                 return refused(state, about.message_primary or said, state[:2] in _STRUCTURAL)
