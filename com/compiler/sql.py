@@ -7,6 +7,7 @@ the positive list below.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
@@ -208,6 +209,8 @@ class Sql:
                 raise AssertionError(f"{type(e).__name__} has no place in SQL")
 
     def _constant(self, value: object, type_: Type) -> Tree:
+        if isinstance(value, str) and type_.kind == "json" and not value.isprintable():
+            value = _printable(value)
         special: Tree | None = self.engine.literal(self, value, type_)
         if special is not None:
             return special
@@ -638,6 +641,12 @@ def _ordered_outside(q: ir.Select) -> ir.Select:
     order = tuple(k.with_(expr=columns[o.name]) for k, o in zip(q.order, keys, strict=True))
     source = ir.QuerySource(inner, "com_e")
     return ir.Select(False, outputs, source, None, (), None, order, q.limit, q.offset)
+
+
+def _printable(text: str) -> str:
+    """A text of JSON with nothing in it that a literal cannot hold."""
+    plain = json.dumps(json.loads(text), ensure_ascii=False)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in plain)
 
 
 def _by_least(q: ir.Select) -> ir.Expr:

@@ -29,6 +29,8 @@ def _named(type_: Type) -> str:
 
 
 def _collate(w: Writer, type_: Type, tree: Tree) -> Tree:
+    if type_.kind == "json":  # rows that only JSON tells apart are in its text's order
+        return w.collated(_compact(w, w.cast(tree, "TEXT")), '"C"')
     return w.collated(tree, '"C"') if type_.kind == "text" else tree
 
 
@@ -204,9 +206,12 @@ def _json_get(w: Writer, e: ir.Apply) -> Tree:
         steps = [w.words("VARIADIC (", path, ")[2:]")]
     found, text = (w.call(f"jsonb_extract_path{kind}", w.expr(e.args[0]), *steps) for kind in ("", "_text"))
     nested = w.words(w.call("jsonb_typeof", found), " IN ('object', 'array')")
-    kept = w.text(r'("(?:[^"\\]|\\.)*")|([:,]) ')  # strings as they are, no blank behind what stands between them
-    compact = w.call("regexp_replace", text, kept, w.text(r"\1\2"), w.text("g"))
-    return w.case([(nested, compact)], text)
+    return w.case([(nested, _compact(w, text))], text)
+
+
+def _compact(w: Writer, text: Tree) -> Tree:
+    """JSON with its strings as they are, and no blank behind what stands between them."""
+    return w.call("regexp_replace", text, w.text(r'("(?:[^"\\]|\\.)*")|([:,]) '), w.text(r"\1\2"), w.text("g"))
 
 
 # ---------------------------------------------------------------- conversions

@@ -358,7 +358,7 @@ def _values(w: Writer, many: plan.Many, target: Type) -> Tree:
 def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
     match type_.kind:
         case "float":
-            return _unless_null(w, tree, w.call("printf", w.text("%!.17g"), tree))
+            return w.call("com_exact", tree)  # SQLite's own digits are not exact where exponents are large
         case "bytes":
             return _unless_null(w, tree, w.call("hex", tree))
         case "unknown":

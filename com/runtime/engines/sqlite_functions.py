@@ -424,6 +424,7 @@ class _Stddev:
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "com_round": (2, _round),
+    "com_exact": (1, repr),
     "com_fit": (3, _fit),
     "com_limit": (1, _limit),
     "com_int": (1, _int),
