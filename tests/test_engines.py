@@ -454,3 +454,34 @@ def test_loops(fresh: tuple[lowers.Shop, EngineShop], body: str) -> None:
         wanted, found = (told(shop, text, given) for shop in fresh)
         assert found == wanted
         assert fresh[1].memory.digest() == fresh[0].memory.digest()
+
+
+# ---------------------------------------------------------------- what an engine cannot say
+
+LACKING = [
+    ("sqlite", "select 1234567890.123456789 as x from things"),
+    ("sqlite", "select stddev(n) over () as x from things"),
+    ("postgres", "select json_get('[1]', '-1') as x from things"),
+    ("postgres", "select string_agg(distinct code, ',' order by n) as x from things"),
+    ("duckdb", "insert into things (id, code, n) values (1, 'a', 2) returning id, $n as x"),
+    ("duckdb", "delete from things where id = 1 returning code in ($n, 'a') as x"),
+    ("duckdb", "select 1 as x from things as t group by (select count(*) from things as o where o.n > t.n)"),
+    ("duckdb", "select string_agg(distinct code, ',' order by n) as x from things"),
+    ("mysql", "select json_get('[1]', '-1') as x from things"),
+    ("mysql", "select stddev(distinct n) as x from things"),
+    ("mysql", "select json_get('{}', $n) as x from things"),
+    ("mysql", "select (select count(*) from things as a full join things as b on a.n < t.n) as x from things as t"),
+    ("mysql", "select (select max(o.n) - d.n from things as o) as x from (select n from things) as d"),
+    ("mysql", "delete from things as t where exists (select 1 as x from things where things.n > t.n)"),
+]
+
+
+@pytest.mark.parametrize(("engine", "text"), LACKING)
+def test_what_an_engine_cannot_say_is_refused(engine: str, text: str) -> None:
+    schema = lowers.read_schema("create table things (id int primary key, code text, n int);")
+    program = f"program p(n text = 'b'); step s: {text}; return $s;"
+    for name in (*ENGINES, "sqlite"):
+        _, problems = lower(lowers.checked(program, schema), program, schema_hash(schema), name)
+        codes = [d.code for d in problems if d.severity == "error"]
+        others = {e for e, t in LACKING if t == text}
+        assert codes == ["CM401"] * len(codes) and bool(codes) == (name in others), (name, codes)

@@ -191,9 +191,7 @@ Source = TableSource | RowsSource | QuerySource | Join
 
 def aliases(source: Source | None) -> set[str]:
     """The names that a source's columns go by."""
-    if source is None:
-        return set()
-    return aliases(source.left) | aliases(source.right) if isinstance(source, Join) else {source.alias}
+    return {leaf.alias for leaf in leaves(source)}
 
 
 def conditions(source: Source | None) -> Iterator[Expr]:
@@ -208,6 +206,15 @@ def conditions(source: Source | None) -> Iterator[Expr]:
 def has_query(node: Node) -> bool:
     """True if an expression holds a query."""
     return any(isinstance(n, Scalar | Exists | InQuery) for n in walk(node))
+
+
+def leaves(source: Source | None) -> Iterator[TableSource | RowsSource | QuerySource]:
+    """What a source joins."""
+    if isinstance(source, Join):
+        yield from leaves(source.left)
+        yield from leaves(source.right)
+    elif source is not None:
+        yield source
 
 
 def conjuncts(e: Expr) -> Iterator[Expr]:

@@ -58,6 +58,9 @@ from com.source import NOWHERE, Span
 # ---------------------------------------------------------------- expressions and queries
 
 
+NOTHING = ir.Constant(NULL, True, NOWHERE, None)
+
+
 class Sql:
     """One statement in the making: its parameters, and what of bound relations it reads. `known` holds the IR that the
     statement is made of: only columns that stand in it are bound. `names` puts aliases in the place of others."""
@@ -69,7 +72,8 @@ class Sql:
         self.known = known
         self.used: set[tuple[str, str]] | None = None
         self.own: set[str] | None = None
-        self.names: dict[str, str] = {}
+        self.derived: set[str] = set()
+        self.names: dict[str, str] = _apart_from_columns(known) if engine.dialect == "duckdb" else {}
         self.depth = 0
         self.span = NOWHERE
         self.inline = False
@@ -398,6 +402,8 @@ class Sql:
                 self.unsupported("a full join by columns of the query around", "make it a step of its own")
             q, extra = self._without_outer_join(q, outer, extra, f"com_f{self.unfolded}")
         self.own = ir.aliases(q.source)
+        if self.engine.dialect == "mysql":
+            self._first_row_taken(q)
         made: dict[str, Any] = {"expressions": [alias(self.expr(o.expr), o.name) for o in (*q.columns, *extra)]}
         if q.distinct:
             made["distinct"] = exp.Distinct()
@@ -428,6 +434,20 @@ class Sql:
             made["having"] = exp.Having(this=having)
         self._cut(made, q)
         return exp.Select(**made)
+
+    def _first_row_taken(self, q: ir.Select) -> None:
+        """MariaDB takes the first row's value for all, where an aggregate stands beside a column of a derived table
+        around."""
+        self.derived |= {s.alias for s in ir.leaves(q.source) if not isinstance(s, ir.TableSource)}
+        if self.depth == 0 or q.group or not any(isinstance(n, ir.Aggregate) for o in q.columns for n in walk(o)):
+            return
+        for output in q.columns:
+            beside = rebuild(output.expr, lambda n: NOTHING if isinstance(n, ir.Aggregate) else n)
+            for n in walk(beside):
+                if isinstance(n, ir.Column) and n.alias in self.derived and n.alias not in ir.aliases(q.source):
+                    self.span = n.span
+                    self.unsupported("an aggregate beside a column of the query around", "join, and group by it")
+                    return
 
     def _group_key(self, key: ir.Expr, q: ir.Select) -> Tree | None:
         """A key of a group, or None if it is the same for all rows: engines see no columns from around there."""
@@ -580,7 +600,7 @@ class Sql:
             """Rows of a source, null in the columns that are not shown."""
             columns = []
             for place, c in seen.items():
-                nothing = ir.Cast(c.type, True, c.span, ir.Constant(NULL, True, c.span, None), True)
+                nothing = ir.Cast(c.type, True, c.span, NOTHING, True)
                 columns.append(ir.Output(labels[place], c if c.alias in shown else nothing))
             one = ir.Output("com_c0", ir.Constant(INT, False, NOWHERE, 1))
             return ir.Select(False, tuple(columns) or (one,), source, where, (), None, (), None, None)
@@ -605,10 +625,10 @@ class Sql:
     def _source(self, source: ir.TableSource | ir.RowsSource | ir.QuerySource, apart: bool) -> Tree:
         match source:
             case ir.TableSource():
-                return table(source.table.name, source.alias)
+                return table(source.table.name, self.names.get(source.alias, source.alias))
             case ir.QuerySource():
                 self.depth += apart
-                made = derived(self.query(source.query), source.alias)
+                made = derived(self.query(source.query), self.names.get(source.alias, source.alias))
                 self.depth -= apart
                 return made
             case ir.RowsSource():
@@ -647,6 +667,24 @@ def _printable(text: str) -> str:
     """A text of JSON with nothing in it that a literal cannot hold."""
     plain = json.dumps(json.loads(text), ensure_ascii=False)
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in plain)
+
+
+def _apart_from_columns(known: Iterable[Node | Iterable[Node] | None]) -> dict[str, str]:
+    """Other names for sources that are called as a column is: in a query inside, DuckDB would look for a field of that
+    column."""
+    sources: set[str] = set()
+    columns: set[str] = set()
+    for part in known:
+        for node in (n for top in ([part] if isinstance(part, Node) else part or ()) for n in walk(top)):
+            if isinstance(node, ir.TableSource):
+                columns |= {c.name for c in node.table.columns}
+            elif isinstance(node, ir.RowsSource):
+                columns |= {f.name for f in node.fields}
+            elif isinstance(node, ir.Output):
+                columns.add(node.name)
+            if isinstance(node, ir.TableSource | ir.RowsSource | ir.QuerySource):
+                sources.add(node.alias)
+    return {name: f"{name} (rows)" for name in sources & columns}
 
 
 def _by_least(q: ir.Select) -> ir.Expr:
