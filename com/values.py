@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -61,7 +62,7 @@ def read_value(text: str, type_: Type) -> object:
         case "timestamp":
             return read_timestamp(text)
         case "json":
-            return json.loads(text)
+            return read_json(text)
         case "bytes":
             return bytes.fromhex(text)
         case "interval":
@@ -70,6 +71,29 @@ def read_value(text: str, type_: Type) -> object:
             if "\0" in text:
                 raise ValueError(text)
             return text
+
+
+def read_json(text: str) -> object:
+    """JSON data: no NUL, no half of a surrogate pair, no number that is none or infinite."""
+    data = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    if NUL.search(json.dumps(data)):
+        raise ValueError(text)
+    json.dumps(data, ensure_ascii=False).encode()
+    return data
+
+
+NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+"""NUL as JSON writes it."""
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
 
 
 def read_decimal(text: str) -> Decimal:

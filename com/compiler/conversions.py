@@ -131,7 +131,7 @@ class Conversions(Resolution):
         found = made.type
         if found.is_unknown or target.is_unknown:
             return self.poison(span)
-        if found == target or found.kind == "null":
+        if found == target or found.kind == "null" or (isinstance(made, ir.Constant) and made.value is None):
             return made.with_(type=target, span=span)
         if isinstance(made, ir.Constant) and found.kind == "text" and target.kind != "text":
             literal = self._literal(made, target)
@@ -166,6 +166,8 @@ class Conversions(Resolution):
 
     def _literal(self, constant: ir.Constant, target: Type) -> ir.Expr:
         """A text literal as a literal of another type."""
+        if constant.value is None:
+            return constant.with_(type=target)
         text = str(constant.value)
         try:
             value = read_period(text) if target == INTERVAL else read_value(text, target)

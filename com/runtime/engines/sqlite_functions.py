@@ -18,7 +18,7 @@ from typing import Any
 from com.diagnostics import CannotConvert, FunctionFailed, Inexact, Message, Overflow
 from com.runtime.canon import at_scale, float_text
 from com.schema import Type
-from com.values import FORMS, MAX_INT, MIN_INT, read_value
+from com.values import FORMS, MAX_INT, MIN_INT, read_json, read_value
 
 _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 _LENGTHS = {
@@ -308,7 +308,7 @@ def _cast_text(x: Any) -> str:
 
 
 def _cast_json(x: Any) -> str:
-    json.loads(x)
+    read_json(x)
     return str(x)
 
 
