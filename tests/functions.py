@@ -1,7 +1,8 @@
 """The examples of functions and operators: tables in tests/functions/*.md, worked out from the language's rules.
 
 A section `## round` is about a function or an operator (by its name in com/functions.py), or about casts from a type.
-An example is an expression, its type, and its value, or the code of the message that the run fails with. In rows.md
+An example is an expression, its type, and its value, or the code of the message that the run fails with; `but` names
+the engines that give another. In rows.md
 expressions stand over the rows of the table `t`, which the page shows; a window's values are in order of `id`.
 """
 
@@ -23,7 +24,9 @@ FOLDER = Path(__file__).parent / "functions"
 GIVEN = {"newline": "\n", "tab": "\t", "empty": ""}
 """What expressions may name as `$newline`, …: characters that Markdown has no room for, and a text that is no literal."""
 CLOCK = datetime(2024, 2, 29, 13, 5)
-_ROW = re.compile(r"\| `(?P<text>(?:[^`\\]|\\.)+)` \| (?P<type>[^|]+) \| (?:`(?P<value>[^`]+)`|(?P<code>CM\d+)) \|")
+_ROW = re.compile(
+    r"\| `(?P<text>(?:[^`\\]|\\.)+)` \| (?P<type>[^|]+) \| (?:`(?P<value>[^`]+)`|(?P<code>CM\d+)) \|(?: (?P<but>\w.*) \|)?"
+)
 _COLUMNS = re.compile(r"(?<=^\| )`.*`(?= \|$)")
 _ATOM = re.compile(
     r"(?P<kept>interval '[^']*'|::json|decimal\(\d+,\s*\d+\)"
@@ -41,6 +44,11 @@ class Example(NamedTuple):
     text: str
     type: str
     value: str
+    others: dict[str, str]
+
+    def on(self, engine: str) -> str:
+        """The value, or what an engine gives instead: docs/engines.md tells why."""
+        return self.others.get(engine, self.value)
 
     @property
     def is_over_rows(self) -> bool:
@@ -59,7 +67,8 @@ def _examples(name: str, body: str) -> Iterator[Example]:
             found = _ROW.fullmatch(line)
             assert found, line
             text = found["text"].replace("\\|", "|")
-            yield Example(name, text, found["type"], found["value"] or found["code"])
+            others = dict(part.replace("`", "").split(": ") for part in (found["but"] or "").split("; ") if part)
+            yield Example(name, text, found["type"], found["value"] or found["code"], others)
 
 
 @cache
@@ -197,11 +206,15 @@ WAYS: dict[str, Callable[[list[Example]], Way]] = {
 
 def told(memory: com.Memory, way: Way) -> list[tuple[str, str]] | str:
     """The type and value of each expression, or the code that the run fails with."""
-    made = com.compile(way.text, memory.schema, engine=memory.engine)
     try:
+        made = com.compile(way.text, memory.schema, engine=memory.engine)
         done = memory.dry_run(made, way.given, clock=CLOCK)
     except com.RunError as failed:
         return failed.message.code
+    except com.CheckError as failed:
+        codes = {d.code for d in failed.diagnostics if d.severity == "error"}
+        assert codes == {"CM401"}, failed
+        return "CM401"
     values = zip(*done.rows, strict=True)
     return [
         (str(field.type), ", ".join(shown(v, field.type) for v in column))

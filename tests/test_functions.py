@@ -34,8 +34,8 @@ def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     engine: str = request.param
     if reason := servers.missing(engine):
         pytest.skip(f"{engine} is not tested: {reason}")
-    url, remove = ("sqlite://", lambda: None) if engine == "sqlite" else new_memory(
-        engine, tmp_path_factory.mktemp("memory")
+    url, remove = (
+        ("sqlite://", lambda: None) if engine == "sqlite" else new_memory(engine, tmp_path_factory.mktemp("memory"))
     )
     with com.create(url, SCHEMA) as made:
         made.execute(com.compile(filling(), made.schema, engine=made.engine), clock=CLOCK)
@@ -45,21 +45,23 @@ def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def differences(memory: com.Memory, way: str, examples: list[Example]) -> list[str]:
     found = told(memory, WAYS[way](examples))
-    if len(examples) > 1 and (isinstance(found, str) or any(f[1] != e.value for f, e in zip(found, examples, strict=True))):
+    if len(examples) > 1 and (
+        isinstance(found, str) or any(f[1] != e.on(memory.engine) for f, e in zip(found, examples, strict=True))
+    ):
         return [line for e in examples for line in differences(memory, way, [e])]
     wrong = []
     for example, is_ in zip(examples, [("", found)] if isinstance(found, str) else found, strict=True):
-        if is_[1] != example.value or (way == "written" and is_[0] not in ("", example.type)):
-            wrong.append(f"{example.text} is {is_[0]} {is_[1]}, not {example.type} {example.value}")
+        if is_[1] != example.on(memory.engine) or (way == "written" and is_[0] not in ("", example.type)):
+            wrong.append(f"{example.text} is {is_[0]} {is_[1]}, not {example.type} {example.on(memory.engine)}")
     return wrong
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_examples(memory: com.Memory, name: str) -> None:
     examples = TABLES[name]
-    going = [e for e in examples if not e.value.startswith("CM")]
+    going = [e for e in examples if not e.on(memory.engine).startswith("CM")]
     plain = [[e for e in going if (" over (" in e.text) == over] for over in (False, True)]
-    failing = [[e] for e in examples if e.value.startswith("CM")]
+    failing = [[e] for e in examples if e.on(memory.engine).startswith("CM")]
     wrong = [
         f"{way}: {line}"
         for way in WAYS

@@ -75,9 +75,20 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
     return made if e.type.kind == "decimal" else w.cast(made, _named(e.type))
 
 
+_TINY = -745
+"""The logarithm below which a double is nought."""
+
+
 def _exp(w: Writer, e: ir.Apply) -> Tree:
     x = w.cast(w.expr(e.args[0]), _DOUBLE)  # too small a result is an error
-    return w.case([(w.binary("<", x, w.number(-745)), w.number(0))], w.call("exp", x))
+    return w.case([(w.binary("<", x, w.number(_TINY)), w.number(0))], w.call("exp", x))
+
+
+def _power(w: Writer, e: ir.Apply) -> Tree:
+    x, y = (w.cast(w.expr(a), _DOUBLE) for a in e.args)
+    size = w.call("ln", w.call("abs", w.call("nullif", x, w.number(0))))
+    tiny = w.binary("<", w.binary("*", y, size), w.number(_TINY))  # too small a result is an error
+    return w.case([(tiny, w.cast(w.number(0), _DOUBLE))], t.power(_DOUBLE)(w, e))
 
 
 def _operand(w: Writer, type_: Type, tree: Tree) -> Tree:
@@ -93,16 +104,6 @@ def _cased(name: str) -> Render:
 
 def _lower(w: Writer, tree: Tree) -> Tree:
     return w.collated(w.call("lower", w.collated(tree, '"und-x-icu"')), '"C"')
-
-
-def _with_ints(name: str) -> Render:
-    """A function whose counts are narrow ints."""
-
-    def render(w: Writer, e: ir.Apply) -> Tree:
-        counts = [w.expr(a) if t.constant(a) is not None else w.cast(w.expr(a), "INTEGER") for a in e.args[1:]]
-        return w.call(name, w.expr(e.args[0]), *counts)
-
-    return render
 
 
 def _searched(name: str, *places: int) -> Render:
@@ -156,14 +157,22 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     period = t.constant(e.args[1])
     assert isinstance(period, plan.Period)
     shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
-    return w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
+    return _in_calendar(w, e, w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")))
+
+
+def _in_calendar(w: Writer, e: ir.Apply, tree: Tree) -> Tree:
+    """A sum of the years 1 to 9999. From all others it is too far to the end of PostgreSQL's own."""
+    made = w.cast(tree, _named(e.type))
+    far = w.cast(w.text("300000 years"), "INTERVAL")
+    return t.in_calendar(w, e.type, _named, made, w.cast(w.binary("+", made, far), _named(e.type)))
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
     time, days = w.expr(e.args[0]), w.expr(e.args[1])
     if e.type.kind == "date":
-        return w.binary("+", time, w.cast(days, "INTEGER"))
-    return w.binary("+", time, w.binary("*", w.cast(days, _DOUBLE), w.cast(w.text("1 day"), "INTERVAL")))
+        return _in_calendar(w, e, w.binary("+", time, w.cast(days, "INTEGER")))
+    span = w.binary("*", w.cast(days, _DOUBLE), w.cast(w.text("1 day"), "INTERVAL"))
+    return _in_calendar(w, e, w.binary("+", time, span))
 
 
 _LETTERS = {"Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS", "%": '"%"'}
@@ -184,8 +193,21 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
-    path = w.call("string_to_array", w.expr(e.args[1]), w.text("."))
-    return w.call("jsonb_extract_path_text", w.expr(e.args[0]), w.words("VARIADIC ", path))
+    path = w.words("VARIADIC ", w.call("string_to_array", w.expr(e.args[1]), w.text(".")))
+    json = w.expr(e.args[0])
+    kind = w.call("jsonb_typeof", w.call("jsonb_extract_path", json, path))
+    found = w.call("jsonb_extract_path_text", json, path)
+    is_whole = w.binary("or", *[w.binary("=", kind, w.text(name)) for name in ("object", "array")])
+    return w.case([(is_whole, _compact(w, found))], found)
+
+
+_BETWEEN = r'("([^"\\]|\\.)*")|([:,]) '
+"""A string, or a blank behind what parts values."""
+
+
+def _compact(w: Writer, tree: Tree) -> Tree:
+    """The text of JSON without blanks between its parts."""
+    return w.call("regexp_replace", tree, w.text(_BETWEEN), w.text(r"\1\3"), w.text("g"))
 
 
 # ---------------------------------------------------------------- conversions
@@ -228,6 +250,8 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return _timestamp_text(w, tree)
         case ("bytes", "text"):
             return w.call("encode", tree, w.text("hex"))
+        case ("json", "text"):
+            return _compact(w, w.cast(tree, "TEXT"))
         case ("text", "decimal"):
             return w.cast(_read(w, tree, target), _sized(target))
         case ("text", kind) if kind != "text":
@@ -382,15 +406,13 @@ FUNCTIONS: dict[str, Render] = {
     "sqrt": t.in_doubles("sqrt", _DOUBLE, least="0"),
     "ln": t.in_doubles("ln", _DOUBLE, least="0", above=True),
     "exp": _exp,
-    "power": t.power(_DOUBLE),
+    "power": _power,
     "least": t.extreme("least", _collate),
     "greatest": t.extreme("greatest", _collate),
     "lower": _cased("lower"),
     "upper": _cased("upper"),
     "length": t.called("char_length", "BIGINT"),
-    "substr": _with_ints("substr"),
-    "left": _with_ints("left"),
-    "right": _with_ints("right"),
+    **{name: t.with_counts(name, "INTEGER") for name in ("substr", "left", "right")},
     "trim": t.called("btrim"),
     "replace": _searched("replace", 0, 1, 2),
     "position": _searched("strpos", 1, 0),
