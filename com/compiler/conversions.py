@@ -29,7 +29,7 @@ from com.schema import (
     decimal,
 )
 from com.source import Span
-from com.values import FORMS, MAX_INT, read_period, read_value
+from com.values import FORMS, MAX_INT, json_text, read_period, read_value
 
 _SIMPLE = {
     "int": INT, "float": FLOAT, "text": TEXT, "bool": BOOL, "date": DATE, "timestamp": TIMESTAMP, "json": JSON,
@@ -178,7 +178,7 @@ class Conversions(Resolution):
             return self.poison(constant.span)
         if target.kind == "decimal":
             return self._number_like(format(cast(Decimal, value), "f"), constant.span)
-        return ir.Constant(target, False, constant.span, value if target.kind != "json" else text)
+        return ir.Constant(target, False, constant.span, value if target.kind != "json" else json_text(value))
 
     def _number_like(self, text: str, span: Span) -> ir.Expr:
         sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)

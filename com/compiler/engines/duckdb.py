@@ -272,6 +272,8 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
             return w.cast(tree, "INTEGER")
         case "bytes":
             return _hex(w, tree)
+        case "decimal" if type_.precision == type_.scale:  # `.5`, which is no JSON
+            return w.cast(tree, "VARCHAR")
         case "int" | "decimal" | "text":
             return tree
         case "unknown":
