@@ -55,14 +55,24 @@ class Example(NamedTuple):
         return self.name in OVER_ROWS
 
 
-def _sections(page: Path) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        name, _, body = part.partition("\n")
-        yield name, body
+class Section(NamedTuple):
+    """What a page tells of a function, an operator, or the casts from a type."""
+
+    name: str
+    text: str
+    examples: list[Example]
 
 
-def _examples(name: str, body: str) -> Iterator[Example]:
-    for line in body.splitlines():
+class Page(NamedTuple):
+    """A page of the tables: its title, what stands below it, its sections."""
+
+    title: str
+    text: str
+    sections: list[Section]
+
+
+def _examples(name: str, lines: list[str]) -> Iterator[Example]:
+    for line in lines:
         if line.startswith("| `"):
             found = _ROW.fullmatch(line)
             assert found, line
@@ -71,18 +81,28 @@ def _examples(name: str, body: str) -> Iterator[Example]:
             yield Example(name, text, found["type"], found["value"] or found["code"], others)
 
 
+def _read(path: Path) -> Page:
+    head, *parts = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    title, _, text = head.removeprefix("# ").partition("\n")
+    sections = []
+    for part in parts:
+        name, _, meaning, *lines = part.splitlines()
+        sections.append(Section(name, meaning, list(_examples(name, lines))))
+    return Page(title, text.strip(), sections)
+
+
 @cache
+def pages(names: tuple[str, ...] = ()) -> list[Page]:
+    """The pages of these names, or all."""
+    return [_read(FOLDER / f"{name}.md") for name in names or sorted(p.stem for p in FOLDER.glob("*.md"))]
+
+
 def tables() -> dict[str, list[Example]]:
     """All examples, by the name of their section."""
-    made: dict[str, list[Example]] = {}
-    for page in sorted(FOLDER.glob("*.md")):
-        for name, body in _sections(page):
-            assert name not in made, name
-            made[name] = list(_examples(name, body))
-    return made
+    return {section.name: section.examples for page in pages() for section in page.sections}
 
 
-OVER_ROWS = frozenset(name for name, _ in _sections(FOLDER / "rows.md"))
+OVER_ROWS = frozenset(section.name for section in _read(FOLDER / "rows.md").sections)
 
 # ---------------------------------------------------------------- the rows that aggregates and windows are over
 

@@ -28,7 +28,30 @@ DIGITS_OF_SQLITE = 15
 WIDE = Context(prec=60)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12) | st.sampled_from(
-    ["", " ", "a ", "it's", '"', "\\", "\\u0000", "\\x00", "%s", ":p1", "$1", "?", "null", "\ufeff", "\u2028", "e\u0301", "🍎", "\U0010ffff", "{}", "--", "\x7f\x1b", "\r\n"]
+    [
+        "",
+        " ",
+        "a ",
+        "it's",
+        '"',
+        "\\",
+        "\\u0000",
+        "\\x00",
+        "%s",
+        ":p1",
+        "$1",
+        "?",
+        "null",
+        "\ufeff",
+        "\u2028",
+        "e\u0301",
+        "🍎",
+        "\U0010ffff",
+        "{}",
+        "--",
+        "\x7f\x1b",
+        "\r\n",
+    ]
 )
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, -1, 2**53 + 1, 2**31, 2**63 - 1, -(2**63)])
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True) | st.sampled_from(
@@ -60,7 +83,8 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
         "text": TEXTS,
         "bool": st.booleans(),
         "date": st.dates() | st.sampled_from([date.min, date.max, date(999, 12, 31)]),
-        "timestamp": st.datetimes() | st.sampled_from([datetime.min, datetime.max, datetime(1969, 12, 31, 23, 59, 59, 1)]),
+        "timestamp": st.datetimes()
+        | st.sampled_from([datetime.min, datetime.max, datetime(1969, 12, 31, 23, 59, 59, 1)]),
         "json": DATA.filter(lambda v: v is not None).map(normal_json),
         "bytes": st.binary(max_size=12),
     }[type_.kind]
@@ -119,7 +143,10 @@ def program(case: Case) -> tuple[str, dict[str, Any]]:
     fields = list(zip(case.names, case.types, strict=True))
     lists = [(n, t) for n, t in fields if t.kind != "json"]
     names, many = ", ".join(case.names), case.rows[2:]
-    head = [*(f"{n} {t} = null" for n, t in fields), f"items many {{id int, {', '.join(f'{n} {t}' for n, t in fields)}}}"]
+    head = [
+        *(f"{n} {t} = null" for n, t in fields),
+        f"items many {{id int, {', '.join(f'{n} {t}' for n, t in fields)}}}",
+    ]
     head += [f"l{n} {t}[]" for n, t in lists]
     written = ", ".join(literal(v, t) for v, t in zip(case.rows[1], case.types, strict=True))
     columns = ", ".join(f"i.{n}" for n in case.names)
@@ -130,7 +157,7 @@ step two: insert into t (id, {names}) values (2, {written});
 step more: insert into t (id, {names}) select i.id, {columns} from $items as i;
 step all: select * from t where id <> 0;
 step again: insert into t (id, {names}) select i.id + 100, {columns} from $all as i;
-step held -> one: select {found or '1 as x'};
+step held -> one: select {found or "1 as x"};
 answer '{{$c0}}';
 return select * from t;
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from test_engines import new_memory
@@ -10,8 +11,11 @@ from test_engines import new_memory
 import com
 from com.functions import FUNCTIONS, OPERATORS
 from tests import servers
-from tests.functions import CLOCK, SCHEMA, WAYS, Example, filling, tables, told
+from tests.functions import CLOCK, SCHEMA, WAYS, Example, filling, pages, tables, told
+from tests.functions_page import page
 
+PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
+MARK = "<!-- generated: begin -->\n\n"
 TABLES = tables()
 NAMES = {**FUNCTIONS, **OPERATORS}
 
@@ -19,6 +23,7 @@ NAMES = {**FUNCTIONS, **OPERATORS}
 def test_every_function_and_operator_has_examples() -> None:
     """A plain one, and one with null; of each argument, where null in it makes null."""
     assert set(NAMES) <= set(TABLES)
+    assert len(TABLES) == sum(len(found.sections) for found in pages())
     for name, examples in TABLES.items():
         assert len(examples) >= 3, name
         assert name in NAMES or name.startswith("cast "), name
@@ -71,3 +76,13 @@ def test_examples(memory: com.Memory, name: str) -> None:
         for line in differences(memory, way, some)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    """docs/functions.md, behind its first lines; `pytest --update` writes it."""
+    before, mark, inside = PAGE.read_text(encoding="utf-8").partition(MARK)
+    assert mark
+    if request.config.getoption("--update"):
+        PAGE.write_text(f"{before}{mark}{page()}", encoding="utf-8")
+    else:
+        assert inside == page(), "run pytest --update tests/test_functions.py"
