@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from com.plan import Period
 from com.schema import Type
@@ -61,7 +63,7 @@ def read_value(text: str, type_: Type) -> object:
         case "timestamp":
             return read_timestamp(text)
         case "json":
-            return json.loads(text)
+            return read_json(text)
         case "bytes":
             return bytes.fromhex(text)
         case "interval":
@@ -70,6 +72,50 @@ def read_value(text: str, type_: Type) -> object:
             if "\0" in text:
                 raise ValueError(text)
             return text
+
+
+NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+"""NUL as JSON writes it."""
+
+
+def read_json(text: str) -> object:
+    """JSON data in normal form: no NUL, no half of a surrogate pair, no number that is none or infinite."""
+    data = normal_json(json.loads(text))
+    if NUL.search(json.dumps(data)):
+        raise ValueError(text)
+    json.dumps(data, ensure_ascii=False).encode()
+    return data
+
+
+def normal_json(data: Any) -> Any:
+    """JSON data as every engine keeps it: members in PostgreSQL's order (shorter names first), a number an int if it is
+    one of 64 bits, else a float. ValueError for numbers that are none or infinite."""
+    match data:
+        case dict():
+            return {name: normal_json(data[name]) for name in sorted(data, key=_by_length)}
+        case list() | tuple():
+            return [normal_json(item) for item in data]
+        case bool():
+            return data
+        case int() if not MIN_INT <= data <= MAX_INT:
+            return normal_json(float(data))
+        case float():
+            if not math.isfinite(data):
+                raise ValueError(str(data))
+            whole = Decimal(repr(data))
+            return int(whole) if whole == whole.to_integral_value() and MIN_INT <= whole <= MAX_INT else data
+        case _:
+            return data
+
+
+def _by_length(name: str) -> tuple[int, bytes]:
+    made = name.encode("utf-8", "surrogatepass")
+    return len(made), made
+
+
+def json_text(data: object) -> str:
+    """JSON data as memories keep it: no blanks, every letter itself."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_decimal(text: str) -> Decimal:

@@ -1,64 +1,88 @@
-"""docs/functions.md: its examples are executed on every engine, and leave out no function."""
+"""Each function and operator gives its examples' values on each engine, whatever its arguments are written as."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_engines import new_memory
 
 import com
-from com.compiler.engines import EXECUTED
-from com.functions import FUNCTIONS
-from com.report.rows import value_text
-from tests.cases import Block, blocks
+from com.functions import FUNCTIONS, OPERATORS
+from tests import servers
+from tests.functions import CLOCK, SCHEMA, WAYS, Example, filling, pages, tables, told
+from tests.functions_page import page
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
-EXAMPLES = [b for b in blocks(PAGE.read_text(encoding="utf-8")) if b.kind == "examples"]
-SCHEMA = "create table some (id int primary key, n int, d decimal(6, 2), w text, at date);"
-FILL = """program fill;
-step s: insert into some (id, n, d, w, at)
-  values (1, 1, 1.50, 'b', date '2024-01-31'), (2, 2, 2.25, 'a', date '2024-02-29'), (3, 2, null, 'B', null),
-  (4, null, -4.00, null, date '2023-12-31');"""
+MARK = "<!-- generated: begin -->\n\n"
+TABLES = tables()
+NAMES = {**FUNCTIONS, **OPERATORS}
 
 
-def query(block: Block, example: str) -> str:
-    if "each" in block.words:
-        return f"program p; return select {example} as x from some order by id;"
-    return f"program p; return select {example} as x{' from some' if 'rows' in block.words else ''};"
+def test_every_function_and_operator_has_examples() -> None:
+    """A plain one, and one with null; of each argument, where null in it makes null."""
+    assert set(NAMES) <= set(TABLES)
+    assert len(TABLES) == sum(len(found.sections) for found in pages())
+    for name, examples in TABLES.items():
+        assert len(examples) >= 3, name
+        assert name in NAMES or name.startswith("cast "), name
+        texts = [e.text for e in examples]
+        assert len(set(texts)) == len(texts), name
+        function = NAMES.get(name)
+        if function is not None and function.kind == "scalar" and function.nulls == "strict":
+            assert any(e.value == "null" for e in examples), name
 
 
-def shown(value: object) -> str:
-    """A value as the page writes it: texts always in quotes."""
-    if isinstance(value, str):
-        return f"'{value}'"
-    return json.dumps(value) if isinstance(value, list | dict) else value_text(value)
+@pytest.fixture(scope="module", params=servers.ENGINES)
+def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[com.Memory]:
+    engine: str = request.param
+    if reason := servers.missing(engine):
+        pytest.skip(f"{engine} is not tested: {reason}")
+    url, remove = (
+        ("sqlite://", lambda: None) if engine == "sqlite" else new_memory(engine, tmp_path_factory.mktemp("memory"))
+    )
+    with com.create(url, SCHEMA) as made:
+        made.execute(com.compile(filling(), made.schema, engine=made.engine), clock=CLOCK)
+        yield made
+    remove()
 
 
-@pytest.mark.parametrize("engine", EXECUTED)
-@pytest.mark.parametrize("block", EXAMPLES, ids=lambda b: f"line {b.start}")
-def test_examples_hold(block: Block, engine: str, fresh: Callable[[str], str]) -> None:
+def differences(memory: com.Memory, way: str, examples: list[Example]) -> list[str]:
+    found = told(memory, WAYS[way](examples))
+    if len(examples) > 1 and (
+        isinstance(found, str) or any(f[1] != e.on(memory.engine) for f, e in zip(found, examples, strict=True))
+    ):
+        return [line for e in examples for line in differences(memory, way, [e])]
     wrong = []
-    with com.create(fresh(engine), com.read_schema(SCHEMA)) as memory:
-        memory.execute(com.compile(FILL, memory.schema, engine=engine))
-        for line in block.body.splitlines():
-            example, _, wanted = line.partition(" → ")
-            try:
-                done = memory.dry_run(com.compile(query(block, example), memory.schema, engine=engine))
-                found = ", ".join(shown(row[0]) for row in done.rows)
-            except com.RunError as failed:
-                found = failed.message.code
-            except com.CheckError as refused:
-                found = refused.diagnostics[0].code
-            if found != wanted:
-                wrong.append(f"{example} → {found}, not {wanted}")
-    assert not wrong, "\n" + "\n".join(wrong)
+    for example, is_ in zip(examples, [("", found)] if isinstance(found, str) else found, strict=True):
+        if is_[1] != example.on(memory.engine) or (way == "written" and is_[0] not in ("", example.type)):
+            wrong.append(f"{example.text} is {is_[0]} {is_[1]}, not {example.type} {example.on(memory.engine)}")
+    return wrong
 
 
-def test_no_function_is_left_out() -> None:
-    said = "\n".join(b.body for b in EXAMPLES)
-    assert not [name for name in FUNCTIONS if not re.search(rf"(?m)^{name}\(", said)]
-    nulls = [f.name for f in FUNCTIONS.values() if f.nulls != "never"]
-    assert not [name for name in nulls if not re.search(rf"(?m)^{name}\(.*→ (.*, )?null", said)]
+@pytest.mark.parametrize("name", TABLES)
+def test_examples(memory: com.Memory, name: str) -> None:
+    examples = TABLES[name]
+    going = [e for e in examples if not e.on(memory.engine).startswith("CM")]
+    plain = [[e for e in going if (" over (" in e.text) == over] for over in (False, True)]
+    failing = [[e] for e in examples if e.on(memory.engine).startswith("CM")]
+    wrong = [
+        f"{way}: {line}"
+        for way in WAYS
+        if way != "as columns" or not examples[0].is_over_rows
+        for some in (*plain, *failing)
+        if some
+        for line in differences(memory, way, some)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    """docs/functions.md, behind its first lines; `pytest --update` writes it."""
+    before, mark, inside = PAGE.read_text(encoding="utf-8").partition(MARK)
+    assert mark
+    if request.config.getoption("--update"):
+        PAGE.write_text(f"{before}{mark}{page()}", encoding="utf-8")
+    else:
+        assert inside == page(), "run pytest --update tests/test_functions.py"

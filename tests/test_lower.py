@@ -171,7 +171,7 @@ class Shop:
         image = dict(zip([c.name for c in table.columns], row, strict=True))
         for c in table.columns:
             if c.type.kind == "float" and image[c.name] is not None:
-                image[c.name] = self.ask(f"select printf('%!.17g', {image[c.name]!r})")[0][0]
+                image[c.name] = repr(float(image[c.name]))
         return image
 
 

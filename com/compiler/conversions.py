@@ -29,7 +29,7 @@ from com.schema import (
     decimal,
 )
 from com.source import Span
-from com.values import FORMS, MAX_INT, read_period, read_value
+from com.values import FORMS, MAX_INT, json_text, read_period, read_value
 
 _SIMPLE = {
     "int": INT, "float": FLOAT, "text": TEXT, "bool": BOOL, "date": DATE, "timestamp": TIMESTAMP, "json": JSON,
@@ -131,7 +131,7 @@ class Conversions(Resolution):
         found = made.type
         if found.is_unknown or target.is_unknown:
             return self.poison(span)
-        if found == target or found.kind == "null":
+        if found == target or found.kind == "null" or (isinstance(made, ir.Constant) and made.value is None):
             return made.with_(type=target, span=span)
         if isinstance(made, ir.Constant) and found.kind == "text" and target.kind != "text":
             literal = self._literal(made, target)
@@ -166,6 +166,8 @@ class Conversions(Resolution):
 
     def _literal(self, constant: ir.Constant, target: Type) -> ir.Expr:
         """A text literal as a literal of another type."""
+        if constant.value is None:
+            return constant.with_(type=target)
         text = str(constant.value)
         try:
             value = read_period(text) if target == INTERVAL else read_value(text, target)
@@ -176,7 +178,7 @@ class Conversions(Resolution):
             return self.poison(constant.span)
         if target.kind == "decimal":
             return self._number_like(format(cast(Decimal, value), "f"), constant.span)
-        return ir.Constant(target, False, constant.span, value if target.kind != "json" else text)
+        return ir.Constant(target, False, constant.span, value if target.kind != "json" else json_text(value))
 
     def _number_like(self, text: str, span: Span) -> ir.Expr:
         sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)

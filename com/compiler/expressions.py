@@ -126,7 +126,7 @@ class Expressions(Functions):
         made = self.expr(node.operand, env)
         known = made.value if isinstance(made, ir.Constant) and made.type.is_number else None
         if isinstance(made, ir.Constant) and isinstance(known, int | Decimal) and known != -(MAX_INT + 1):
-            return made.with_(value=-known, span=node.span)
+            return made.with_(value=known.copy_negate() if isinstance(known, Decimal) else -known, span=node.span)
         return self._checked(OPERATORS["negate"], "-", [made], node.span)
 
     def _binary(self, node: syntax.Binary, env: Env) -> ir.Expr:

@@ -17,7 +17,7 @@ from typing import Any
 
 from com.plan import Field
 from com.schema import MAX_PRECISION, Type
-from com.values import FORMS, MAX_INT, MIN_INT, read_value
+from com.values import FORMS, MAX_INT, MIN_INT, NUL, normal_json, read_value
 
 _WIDE = Context(prec=80, rounding=ROUND_HALF_UP)
 """Wide enough for every decimal and for what a float may show."""
@@ -258,11 +258,19 @@ def _fit_timestamp(value: Any, type_: Type) -> datetime:
 
 
 def _fit_json(value: Any, type_: Type) -> Any:
-    text = json.dumps(value, allow_nan=False)
+    value = normal_json(json.loads(json.dumps(value, allow_nan=False, default=_plain_number)))
+    text = json.dumps(value)
     _whole(json.dumps(value, ensure_ascii=False))
-    if "\\u0000" in text:
+    if NUL.search(text):
         raise Unfit("JSON without NUL")
-    return json.loads(text)
+    return value
+
+
+def _plain_number(value: Any) -> float:
+    """What stands in JSON with a fraction, and was read with all its digits."""
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(value)
 
 
 def _fit_bytes(value: Any, type_: Type) -> bytes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from com import plan
 from com.compiler import ir
 from com.compiler.engines import Aggregation, Engine, Render, Tree, Writer
 from com.compiler.engines import typed as t
-from com.functions import as_decimal
 from com.node import walk
 from com.schema import INT, Column, Type
 
@@ -46,34 +45,46 @@ def _adapt(w: Writer, type_: Type, tree: Tree) -> Tree:
 # ---------------------------------------------------------------- numbers
 
 
-def _shown(w: Writer, number: Tree, to: str) -> Tree:
-    """The decimal that a double shows."""
-    return w.cast(w.cast(number, "VARCHAR"), to)
+def _shown(w: Writer, number: Tree, precision: int, scale: int) -> Tree:
+    """The decimal that a double shows. All digits at first: `5e-06` is none of a type without any before the point."""
+    made = w.cast(w.cast(number, "VARCHAR"), f"DECIMAL(38, {scale})")
+    return made if precision == 38 else w.cast(made, f"DECIMAL({precision}, {scale})")
 
 
 def _divide(w: Writer, e: ir.Apply) -> Tree:
     left, right = (w.cast(w.expr(a), "DOUBLE") for a in e.args)
     quotient = w.binary("/", left, t.unless_zero(w, right))
-    return _shown(w, quotient, _named(e.type)) if e.type.kind == "decimal" else quotient
+    return _shown(w, quotient, e.type.precision, e.type.scale) if e.type.kind == "decimal" else quotient
 
 
 def _remainder(w: Writer, e: ir.Apply) -> Tree:
     left, right = (_operand(w, e.type, w.expr(a)) for a in e.args)
-    return t.rest(w, left, right, "trunc") if e.type.kind == "float" else w.binary("%", left, t.unless_zero(w, right))
+    if e.type.kind == "float":
+        return t.rest(w, left, right, "trunc")
+    divisor = t.unless_zero(w, right)
+    if e.type.kind == "int" and not isinstance(t.constant(e.args[1]), int):  # the least int has no quotient by -1
+        divisor = w.case([(w.binary("=", right, w.number(-1)), w.number(1))], divisor)
+    elif t.constant(e.args[1]) == -1:
+        divisor = w.number(1)
+    return w.binary("%", left, divisor)
 
 
 def _round(w: Writer, e: ir.Apply) -> Tree:
-    number, digits = w.expr(e.args[0]), t.constant(e.args[1]) if len(e.args) > 1 else 0
+    digits = t.constant(e.args[1]) if len(e.args) > 1 else 0
+    if digits is None and isinstance(e.args[1], ir.Constant):
+        return w.cast(w.null(), _named(e.type))
+    number = w.expr(e.args[0])
     if not isinstance(digits, int):
         w.unsupported("round to a computed number of digits", "write the number of digits")
         return w.null()
     kind = e.args[0].type.kind
     if kind == "float" and 0 <= digits < 20:
-        exact = w.cast(_shown(w, number, f"DECIMAL(38, {digits})"), "DOUBLE")
+        exact = w.cast(_shown(w, number, 38, digits), "DOUBLE")
         return w.case([(w.binary("<", w.call("abs", number), w.number(10**16)), exact)], number)
-    if digits < 0 and kind != "float":  # else it has nothing to carry to, and gives nought or another sign
-        of = as_decimal(e.args[0].type)
-        number = w.cast(number, f"DECIMAL({min(of.precision - digits + 1, 38)}, {of.scale})")
+    if digits < 0 and kind == "int":  # which would leave 64 bits without a word
+        number = w.cast(number, f"DECIMAL({min(20 - digits, 38)}, 0)")
+    if digits < 0 and kind == "decimal":  # else it has nothing to carry to, and gives nought
+        number = w.cast(number, f"DECIMAL({min(e.args[0].type.precision - digits + 1, 38)}, {e.args[0].type.scale})")
     return w.cast(w.call("round", number, w.number(digits)), _named(e.type))
 
 
@@ -112,18 +123,17 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     period = t.constant(e.args[1])
     assert isinstance(period, plan.Period)
     shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
-    made = w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
-    return _in_calendar(w, made, e.type)
+    return _in_calendar(w, e, w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")))
+
+
+def _in_calendar(w: Writer, e: ir.Apply, tree: Tree) -> Tree:
+    made = w.cast(tree, _named(e.type))
+    return t.in_calendar(w, e.type, _named, made, w.call("error", w.text("date out of range")))
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
     days = w.cast(w.expr(e.args[1]), "INTEGER")
-    return _in_calendar(w, w.cast(w.binary("+", w.expr(e.args[0]), w.call("to_days", days)), _named(e.type)), e.type)
-
-
-def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
-    failure = w.call("error", w.text("out of range: no date of the years 1 to 9999"))
-    return t.in_calendar(w, made, _named(type_), failure)
+    return _in_calendar(w, e, w.binary("+", w.expr(e.args[0]), w.call("to_days", days)))
 
 
 _LETTERS = {letter: f"%{letter}" for letter in "YmdHMS%"}
@@ -154,7 +164,7 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
     tree = w.expr(e.operand)
     match source.kind, target.kind:
         case ("float", "decimal"):
-            return _shown(w, tree, _named(target))
+            return _shown(w, tree, target.precision, target.scale)
         case ("float", "int"):
             return w.cast(w.call("round", tree), "BIGINT")
         case ("int" | "float" | "decimal", "bool"):
@@ -169,13 +179,25 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return _hex(w, tree)
         case ("text", "bytes"):
             return w.call("from_hex", tree)
+        case ("text", "json"):
+            failed = w.binary("||", w.text("no value: "), tree)
+            return w.cast(t.strict_json(w, tree, w.call("json_valid", tree), _lacks(w), failed, True), "JSON")
         case ("text", kind) if kind != "text":
             made = t.strict(w, tree, target, lambda text, form: w.call("regexp_full_match", text, form))
+            made = w.call("trim", made)
             return w.cast(w.cast(made, "TIMESTAMP") if target.kind == "date" else made, _named(target))
         case (a, b) if a == b and a != "decimal":
             return tree
         case _:
             return w.cast(tree, _named(target))
+
+
+def _lacks(w: Writer) -> Callable[[Tree, str], Tree]:
+    def lacks(text: Tree, form: str) -> Tree:
+        found = w.cast(w.call("regexp_matches", text, w.text(form)), "INTEGER")
+        return w.binary("=", found, w.number(0))
+
+    return lacks
 
 
 def _hex(w: Writer, tree: Tree) -> Tree:
@@ -189,7 +211,7 @@ def _avg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
     distinct = t.is_distinct_call(e)
     total, count = (w.aggregated(e, name, args, distinct) for name in ("sum", "count"))
     quotient = w.binary("/", w.cast(total, "DOUBLE"), t.unless_zero(w, count))
-    return _shown(w, quotient, _named(e.type)) if e.type.kind == "decimal" else quotient
+    return _shown(w, quotient, e.type.precision, e.type.scale) if e.type.kind == "decimal" else quotient
 
 
 def _string_agg(w: Writer, e: Aggregation, args: list[Tree]) -> Tree:
@@ -251,6 +273,8 @@ def _image(w: Writer, type_: Type, tree: Tree) -> Tree:
             return w.cast(tree, "INTEGER")
         case "bytes":
             return _hex(w, tree)
+        case "decimal" if type_.precision == type_.scale:  # `.5`, which is no JSON
+            return w.cast(tree, "VARCHAR")
         case "int" | "decimal" | "text":
             return tree
         case "unknown":
@@ -293,7 +317,9 @@ FUNCTIONS: dict[str, Render] = {
     "greatest": t.extreme("greatest", _bare),
     "lower": t.called("lower"),
     "upper": t.upper,
-    "substr": t.substr("substr"),
+    "substr": t.substr("INTEGER", "VARCHAR"),
+    "left": t.with_counts("left"),
+    "right": t.with_counts("right"),
     "position": lambda w, e: w.call("strpos", w.expr(e.args[1]), w.expr(e.args[0])),
     "like": t.like(None, _bare),
     "ilike": t.like(_lower, _bare),

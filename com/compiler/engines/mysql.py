@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from com import plan
 from com.compiler import ir
@@ -99,7 +100,7 @@ def _end(name: str) -> Render:
     """`left` and `right`, where a count below zero leaves out so many letters of the other end."""
 
     def render(w: Writer, e: ir.Apply) -> Tree:
-        text, count, given = w.expr(e.args[0]), w.expr(e.args[1]), t.constant(e.args[1])
+        text, count, given = w.expr(e.args[0]), t.counted(w, e.args[1]), t.constant(e.args[1])
         native = w.call(name, text, count)
         if isinstance(given, int) and given >= 0:
             return native
@@ -132,7 +133,9 @@ def _trim(form: str) -> Render:
         for part in form.split("{}"):
             made = w.text(part) if made is None else w.binary("||", w.binary("||", made, one), w.text(part))
         cut = w.call("regexp_replace", text, made, w.text(""))
-        return cut if known else w.case([(w.binary("=", letters, w.text("")), text)], cut)
+        if known:
+            return cut
+        return w.case([(w.binary("=", w.expr(e.args[1]), w.text("")), text)], cut)
 
     return render
 
@@ -205,16 +208,17 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     for count, unit in ((period.months, "MONTH"), (period.days, "DAY"), (period.microseconds, "MICROSECOND")):
         if count:
             made = _moved(w, made, w.number(count), unit)
-    return _in_calendar(w, w.cast(made, _named(e.type)), e.type)
+    return _in_calendar(w, e, w.cast(made, _named(e.type)))
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
-    made = w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type))
-    return _in_calendar(w, made, e.type)
+    return _in_calendar(w, e, w.cast(_moved(w, w.expr(e.args[0]), w.expr(e.args[1]), "DAY"), _named(e.type)))
 
 
-def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
-    return t.in_calendar(w, made, _named(type_), _moved(w, made, w.number(-9999), "YEAR"))  # from the year 0 it fails
+def _in_calendar(w: Writer, e: ir.Apply, made: Tree) -> Tree:
+    """A sum that does not lie in MariaDB's year 0; it knows none behind 9999."""
+    first = w.cast(w.text("0001-01-01"), _named(e.type))
+    return w.case([(w.binary("<", made, first), _moved(w, made, w.number(10000), "YEAR"))], made)
 
 
 def _timestamp_text(w: Writer, tree: Tree) -> Tree:
@@ -224,11 +228,20 @@ def _timestamp_text(w: Writer, tree: Tree) -> Tree:
 
 def _json_get(w: Writer, e: ir.Apply) -> Tree:
     path = t.constant(e.args[1])
+    if path is None and isinstance(e.args[1], ir.Constant):
+        return w.cast(w.null(), "CHAR")
     if not isinstance(path, str) or '"' in path or "\\" in path or not path.isprintable() or t.from_the_end(path):
         w.unsupported("json_get with a computed path", "write the path as a text")
         return w.null()
-    steps = [f"[{p}]" if p.isdecimal() else f'."{p}"' for p in path.split(".")]
-    found = w.call("json_extract", w.expr(e.args[0]), w.text("$" + "".join(steps)))
+    found = w.expr(e.args[0])
+    for is_number, names in groupby(path.split("."), str.isdecimal):
+        if not is_number:
+            found = w.call("json_extract", found, w.text("$" + "".join(f'."{name}"' for name in names)))
+            continue
+        for name in names:  # of what is no array MariaDB would take all for the first
+            is_array = w.binary("=", w.call("json_type", found), w.text("ARRAY"))
+            place = w.case([(is_array, w.text(f"$[{int(name)}]"))], w.text(f'$."{name}"'))
+            found = w.call("json_extract", found, place)
     kind = w.call("json_type", found)
     whens = [
         (w.binary("=", kind, w.text("NULL")), w.null()),
@@ -250,17 +263,25 @@ def _matches(w: Writer, text: Tree, form: Tree) -> Tree:
     return w.binary("=", w.call("regexp_instr", text, t.whole(w, form)), w.number(1))
 
 
+def _lacks(w: Writer, text: Tree, form: str) -> Tree:
+    return w.binary("=", w.call("regexp_instr", text, w.text(form)), w.number(0))
+
+
 def _read(w: Writer, tree: Tree, target: Type) -> Tree:
     if target.kind == "bytes":
         return _unhex(w, tree)
     if target.kind == "json":
         valid = w.binary("=", w.call("json_valid", tree), w.number(1))
-        return w.collated(w.case([(valid, tree)], w.call("json_extract", tree, w.text("$"))), _OF_JSON)
+        failed = w.call("json_extract", w.binary("||", w.text("no value: "), tree), w.text("$"))
+        return w.collated(t.strict_json(w, tree, valid, lambda x, form: _lacks(w, x, form), failed), _OF_JSON)
     made = t.strict(w, tree, target, lambda text, form: _matches(w, text, form))
     if target.kind == "bool":
         said = w.call("lower", w.call("trim", made))
         whens = [(w.binary("=", said, w.text(word)), w.number(n)) for n, word in enumerate(("false", "true"))]
         return w.case(whens, w.cast(made, "SIGNED"))
+    if target.kind == "int":  # else what is too large becomes a number below zero
+        made = w.cast(w.call("trim", made), "DECIMAL(65, 0)")
+        return w.cast(made, "SIGNED")
     made = w.cast(w.call("trim", made), "DATETIME(6)" if target.kind == "date" else _named(target))
     return w.cast(made, "DATE") if target.kind == "date" else made
 
@@ -271,7 +292,16 @@ def _float_text(w: Writer, tree: Tree) -> Tree:
     whole = w.call("round", tree, w.cast(w.binary("-", w.number(14), size), "SIGNED"))
     whole = w.binary("+", whole, w.number("0e0"))  # of a constant it would show noughts behind the last digit
     zero = w.binary("=", tree, w.number(0))
-    return w.case([(zero, w.text("0"))], w.cast(whole, "CHAR"))
+    small = t.both(
+        w, w.binary("<", size, w.number(-4)), w.binary(">=", size, w.number(-15))
+    )  # shown without an exponent
+    mantissa = w.call(
+        "round", w.binary("*", tree, w.call("power", w.number(10), w.binary("-", w.number(0), size))), w.number(14)
+    )
+    parts = w.binary(
+        "||", w.cast(w.cast(mantissa, "DOUBLE"), "CHAR"), w.binary("||", w.text("e"), w.cast(size, "CHAR"))
+    )
+    return w.case([(zero, w.text("0")), (small, parts)], w.cast(whole, "CHAR"))
 
 
 def _cast(w: Writer, e: ir.Cast) -> Tree:
@@ -472,7 +502,7 @@ FUNCTIONS: dict[str, Render] = {
     "is_distinct": _is_distinct,
     "upper": t.upper,
     "length": t.called("char_length"),
-    "substr": t.substr("substr"),
+    "substr": t.substr("SIGNED", "CHAR"),
     "left": _end("left"),
     "right": _end("right"),
     "trim": _trim("^{}|{}\\z"),

@@ -77,9 +77,20 @@ def _round(w: Writer, e: ir.Apply) -> Tree:
     return made if e.type.kind == "decimal" else w.cast(made, _named(e.type))
 
 
+_TINY = -745
+"""The logarithm below which a double is nought."""
+
+
 def _exp(w: Writer, e: ir.Apply) -> Tree:
     x = w.cast(w.expr(e.args[0]), _DOUBLE)  # too small a result is an error
-    return w.case([(w.binary("<", x, w.number(-745)), w.number(0))], w.call("exp", x))
+    return w.case([(w.binary("<", x, w.number(_TINY)), w.number(0))], w.call("exp", x))
+
+
+def _power(w: Writer, e: ir.Apply) -> Tree:
+    x, y = (w.cast(w.expr(a), _DOUBLE) for a in e.args)
+    size = w.call("ln", w.call("abs", w.call("nullif", x, w.number(0))))
+    tiny = w.binary("<", w.binary("*", y, size), w.number(_TINY))  # too small a result is an error
+    return w.case([(tiny, w.cast(w.number(0), _DOUBLE))], t.power(_DOUBLE)(w, e))
 
 
 def _operand(w: Writer, type_: Type, tree: Tree) -> Tree:
@@ -95,16 +106,6 @@ def _cased(name: str) -> Render:
 
 def _lower(w: Writer, tree: Tree) -> Tree:
     return w.collated(w.call("lower", w.collated(tree, '"und-x-icu"')), '"C"')
-
-
-def _with_ints(name: str) -> Render:
-    """A function whose counts are narrow ints."""
-
-    def render(w: Writer, e: ir.Apply) -> Tree:
-        counts = [w.expr(a) if t.constant(a) is not None else w.cast(w.expr(a), "INTEGER") for a in e.args[1:]]
-        return w.call(name, w.expr(e.args[0]), *counts)
-
-    return render
 
 
 def _searched(name: str, *places: int) -> Render:
@@ -158,24 +159,22 @@ def _add_period(w: Writer, e: ir.Apply) -> Tree:
     period = t.constant(e.args[1])
     assert isinstance(period, plan.Period)
     shown = f"{period.months} months {period.days} days {period.microseconds} microseconds"
-    made = w.cast(w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")), _named(e.type))
-    return _in_calendar(w, made, e.type)
+    return _in_calendar(w, e, w.binary("+", w.expr(e.args[0]), w.cast(w.text(shown), "INTERVAL")))
+
+
+def _in_calendar(w: Writer, e: ir.Apply, tree: Tree) -> Tree:
+    """A sum of the years 1 to 9999. From all others it is too far to the end of PostgreSQL's own."""
+    made = w.cast(tree, _named(e.type))
+    far = w.cast(w.text("300000 years"), "INTERVAL")
+    return t.in_calendar(w, e.type, _named, made, w.cast(w.binary("+", made, far), _named(e.type)))
 
 
 def _add_days(w: Writer, e: ir.Apply) -> Tree:
     time, days = w.expr(e.args[0]), w.expr(e.args[1])
     if e.type.kind == "date":
-        return _in_calendar(w, w.binary("+", time, w.cast(days, "INTEGER")), e.type)
-    day = w.cast(w.text("1 day"), "INTERVAL")
-    return _in_calendar(w, w.binary("+", time, w.binary("*", w.cast(days, _DOUBLE), day)), e.type)
-
-
-def _in_calendar(w: Writer, made: Tree, type_: Type) -> Tree:
-    seconds = w.call("date_part", w.text("epoch"), made)
-    too_large = w.cast(w.binary("*", seconds, w.number("1e30")), "INTEGER")  # fails for any day outside
-    day = w.cast(w.text("1 day"), "INTERVAL")
-    failure = w.binary("+", made, too_large if type_.kind == "date" else w.binary("*", too_large, day))
-    return t.in_calendar(w, made, _named(type_), failure)
+        return _in_calendar(w, e, w.binary("+", time, w.cast(days, "INTEGER")))
+    span = w.binary("*", w.cast(days, _DOUBLE), w.cast(w.text("1 day"), "INTERVAL"))
+    return _in_calendar(w, e, w.binary("+", time, span))
 
 
 _LETTERS = {"Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS", "%": '"%"'}
@@ -254,6 +253,8 @@ def _cast(w: Writer, e: ir.Cast) -> Tree:
             return _timestamp_text(w, tree)
         case ("bytes", "text"):
             return w.call("encode", tree, w.text("hex"))
+        case ("json", "text"):
+            return _compact(w, w.cast(tree, "TEXT"))
         case ("text", "decimal"):
             return w.cast(_read(w, tree, target), _sized(target))
         case ("text", kind) if kind != "text":
@@ -409,15 +410,13 @@ FUNCTIONS: dict[str, Render] = {
     "sqrt": t.in_doubles("sqrt", _DOUBLE, least="0"),
     "ln": t.in_doubles("ln", _DOUBLE, least="0", above=True),
     "exp": _exp,
-    "power": t.power(_DOUBLE),
+    "power": _power,
     "least": t.extreme("least", _collate),
     "greatest": t.extreme("greatest", _collate),
     "lower": _cased("lower"),
     "upper": _cased("upper"),
     "length": t.called("char_length", "BIGINT"),
-    "substr": _with_ints("substr"),
-    "left": _with_ints("left"),
-    "right": _with_ints("right"),
+    **{name: t.with_counts(name, "INTEGER") for name in ("substr", "left", "right")},
     "trim": t.called("btrim"),
     "replace": _searched("replace", 0, 1, 2),
     "position": _searched("strpos", 1, 0),

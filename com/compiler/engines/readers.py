@@ -346,7 +346,7 @@ def reader(
         "greatest": t.of_all("greatest"),
         "upper": t.upper,
         "length": t.called(length),
-        "substr": t.substr("substr"),
+        "substr": t.substr(of.named(Type("int")), of.named(Type("text"))),
         "left": _end("left", length),
         "right": _end("right", length),
         "trim": _trimmed(of, "trim"),

@@ -121,23 +121,28 @@ def _constant(e: ir.Expr) -> object:
     return e.value if isinstance(e, ir.Constant) else None
 
 
+def _is_count(value: object) -> bool:
+    """True of what SQLite's own functions take for a count: they read 32 bits."""
+    return isinstance(value, int) and 0 <= value < 2**31
+
+
 def _substr(w: Writer, e: ir.Apply) -> Tree:
     start = _constant(e.args[1])
     length = _constant(e.args[2]) if len(e.args) > 2 else 0
-    native = isinstance(start, int) and start > 0 and isinstance(length, int) and length >= 0
+    native = _is_count(start) and start != 0 and _is_count(length)
     return w.call("substr" if native else "com_substr", *[w.expr(a) for a in e.args])
 
 
 def _left(w: Writer, e: ir.Apply) -> Tree:
     count = _constant(e.args[1])
-    if isinstance(count, int) and count >= 0:
+    if _is_count(count):
         return w.call("substr", w.expr(e.args[0]), w.number(1), w.number(count))
     return w.call("com_left", w.expr(e.args[0]), w.expr(e.args[1]))
 
 
 def _right(w: Writer, e: ir.Apply) -> Tree:
     count = _constant(e.args[1])
-    if isinstance(count, int) and count > 0:
+    if isinstance(count, int) and 0 < count < 2**31:
         return w.call("substr", w.expr(e.args[0]), w.number(-count))
     return w.call("com_right", w.expr(e.args[0]), w.expr(e.args[1]))
 
@@ -270,10 +275,11 @@ def _fitted(w: Writer, tree: Tree, source: Type, target: Type) -> Tree:
     room = target.precision - target.scale
     if source.kind == "text":
         tree = w.call("com_cast", w.text("decimal"), tree)
-    needed = {"decimal": source.precision - source.scale, "int": 19}.get(source.kind)
+    rounds = source.scale > target.scale  # and 99.9 is 100 then
+    needed = {"decimal": source.precision - source.scale + rounds, "int": 19}.get(source.kind)
     if needed is None or needed > room:
         return w.call("com_fit", tree, w.number(target.precision), w.number(target.scale))
-    return w.call("com_round", tree, w.number(target.scale)) if source.scale > target.scale else tree
+    return w.call("com_round", tree, w.number(target.scale)) if rounds else tree
 
 
 # ---------------------------------------------------------------- aggregates

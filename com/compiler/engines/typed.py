@@ -161,6 +161,17 @@ def like(
     return render
 
 
+NO_LENGTH = "no length: "
+"""What the runtime knows a length below zero by."""
+
+
+def in_calendar(w: Writer, type_: Type, named: Named, tree: Tree, outside: Tree) -> Tree:
+    """A date or timestamp that was computed; `outside`, which fails, if it is none of the years 1 to 9999."""
+    last = "9999-12-31" if type_.kind == "date" else "9999-12-31 23:59:59.999999"
+    low, high = (w.cast(w.text(end), named(type_)) for end in ("0001-01-01", last))
+    return w.case([(w.binary("or", w.binary("<", tree, low), w.binary(">", tree, high)), outside)], tree)
+
+
 def in_doubles(name: str, double: str, *, least: str = "", above: bool = False) -> Render:
     """A function of doubles, null below (or at) a bound."""
 
@@ -188,18 +199,55 @@ def power(double: str) -> Render:
     return render
 
 
-def substr(name: str) -> Render:
-    """A part of a text, of which what lies before the first letter is not there."""
+MOST = 2**31 - 1
+"""No text has so many letters: counts beyond it, which some engines cannot take, mean the same as it."""
+
+
+def counted(w: Writer, e: ir.Expr) -> Tree:
+    """A count of letters or a place, as a number of 32 bits."""
+    given, tree = constant(e), w.expr(e)
+    if isinstance(given, int):
+        return tree if abs(given) <= MOST else w.number(MOST if given > 0 else -MOST)
+    most, least = w.number(MOST), w.number(-MOST)
+    return w.case([(w.binary(">", tree, most), most), (w.binary("<", tree, least), least)], tree)
+
+
+def with_counts(name: str, to: str = "") -> Render:
+    """A function of a text whose other arguments are counts. `to`: the type that it wants them of."""
 
     def render(w: Writer, e: ir.Apply) -> Tree:
-        text, start = w.expr(e.args[0]), w.expr(e.args[1])
+        counts = [counted(w, a) for a in e.args[1:]]
+        known = [isinstance(constant(a), int) for a in e.args[1:]]
+        if to:
+            counts = [c if k else w.cast(c, to) for c, k in zip(counts, known, strict=True)]
+        return w.call(name, w.expr(e.args[0]), *counts)
+
+    return render
+
+
+def substr(whole: str, text_: str) -> Render:
+    """A part of a text, of which what lies before the first letter is not there. A length below zero becomes a text
+    that is no number: the engine's failure is told in com's words."""
+
+    def render(w: Writer, e: ir.Apply) -> Tree:
+        made = part(w, e)
+        length = constant(e.args[2]) if len(e.args) > 2 else 0
+        if isinstance(length, int) and length >= 0:
+            return made
+        count = w.expr(e.args[2])
+        failed = w.cast(w.cast(w.binary("||", w.text(NO_LENGTH), w.cast(count, text_)), whole), text_)
+        return w.case([(w.binary("<", count, w.number(0)), failed)], made)
+
+    def part(w: Writer, e: ir.Apply) -> Tree:
+        name = "substr"
+        text, start = w.expr(e.args[0]), counted(w, e.args[1])
         given, one, zero = constant(e.args[1]), w.number(1), w.number(0)
         if isinstance(given, int) and given > 0:
-            return w.call(name, text, start, *[w.expr(a) for a in e.args[2:]])
+            return w.call(name, text, start, *[counted(w, a) for a in e.args[2:]])
         before = w.binary("<", start, one)
         if len(e.args) < 3:
             return w.case([(before, text)], w.call(name, text, start))
-        count = w.expr(e.args[2])
+        count = counted(w, e.args[2])
         end = w.binary("-", w.binary("+", start, count), one)
         part = w.case(
             [
@@ -248,13 +296,6 @@ def from_the_end(path: str) -> bool:
     return any(part[:1] == "-" and part[1:].isdecimal() for part in path.split("."))
 
 
-def in_calendar(w: Writer, time: Tree, to: str, failure: Tree) -> Tree:
-    """A computed time, which must lie in the years 1 to 9999."""
-    low, high = (w.cast(w.text(day), to) for day in ("0001-01-01", "9999-12-31 23:59:59.999999"))
-    outside = w.binary("or", w.binary("<", time, low), w.binary(">", time, high))
-    return w.case([(outside, failure)], time)
-
-
 def months_between(w: Writer, unit: str, start: Tree, end: Tree, part: Callable[[str, Tree], Tree]) -> Tree:
     """How many years, quarters or months begin between two times."""
     count = {"year": 1, "quarter": 4, "month": 12}[unit]
@@ -296,13 +337,18 @@ def no_window(w: Writer, e: Aggregation, name: str) -> bool:
 
 # ---------------------------------------------------------------- conversions
 
-_NUMBER = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
-_TIME = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*"
+_NUMBER = r" *[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *"
+_YEAR = r"([0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"
+_TIME = rf" *{_YEAR}-[0-9]{{2}}-[0-9]{{2}}([ T]{_CLOCK})? *"
+_NUL = r"(^|[^\\])(\\\\)*\\u0000"
+_STRING = r'"([^"\\]|\\.)*"'
+_LOOSE = r"[nN][aA][nN]|[iI][nN][fF]|,\s*[\]}]"
 _FORMS = {
-    "int": r"\s*[+-]?[0-9]+\s*",
+    "int": r" *[+-]?[0-9]+ *",
     "float": _NUMBER,
     "decimal": _NUMBER,
-    "bool": r"\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*",
+    "bool": r" *([tT][rR][uU][eE]|[fF][aA][lL][sS][eE]) *",
     "date": _TIME,
     "timestamp": _TIME,
 }
@@ -319,6 +365,17 @@ def strict(w: Writer, tree: Tree, target: Type, matches: Callable[[Tree, Tree], 
     if form is None:
         return tree
     return w.case([(matches(tree, w.text(form)), tree)], w.binary("||", w.text("no value: "), tree))
+
+
+def strict_json(
+    w: Writer, tree: Tree, valid: Tree, lacks: Callable[[Tree, str], Tree], failed: Tree, loose: bool = False
+) -> Tree:
+    """A text that will be cast to JSON, or `failed` if com does not read it. `valid`: the engine takes it; `lacks`: a
+    pattern is nowhere in a text; `loose`: the engine takes infinite numbers, and commas behind the last value."""
+    fits = [valid, lacks(tree, _NUL)]
+    if loose:
+        fits.append(lacks(w.call("regexp_replace", tree, w.text(_STRING), w.text(""), w.text("g")), _LOOSE))
+    return w.case([(both(w, *fits), tree)], failed)
 
 
 def short_exponent(w: Writer, tree: Tree) -> Tree:

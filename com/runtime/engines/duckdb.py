@@ -354,15 +354,17 @@ class DuckLink(NativeLink):
         if isinstance(error, duckdb.InterruptException):
             return interrupted(said, self.seconds)
         if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException | duckdb.OutOfRangeException):
-            found = _CONVERT.search(text)
+            found = _CONVERT.search(str(error))
             if found:
                 wanted = (found["t1"] or found["t2"] or found["t3"]).lower()
                 value = next(v for v in (found["v1"], found["v2"], found["v3"]) if v is not None)
-                if wanted == "decimal" and _NUMBER.fullmatch(value):
+                if wanted in ("decimal", "int64") and _NUMBER.fullmatch(value):
                     return overflow(said, f"{value} is too large for its type")
                 return converted(value, _NAMES.get(wanted, wanted), said)
         if "cannot be negative" in said:
             return overflow(said, "a limit is below zero")
+        if _NO_JSON.search(text):
+            return converted(_NO_JSON.sub("", text).partition('"')[2].removesuffix('"'), "json", said)
         if isinstance(error, duckdb.OutOfRangeException | OverflowError) or _TOO_LARGE.search(said):
             return overflow(said, text.rstrip("!"))
         if isinstance(error, duckdb.ConnectionException):
@@ -439,11 +441,12 @@ _CONSTRAINTS = (
     ("not_null", re.compile(r"NOT NULL constraint failed: (?P<place>.*)")),
 )
 _CONVERT = re.compile(
-    r"Could not convert string ['\"](?P<v1>.*)['\"] to (?P<t1>\w+)"
+    r"Could not convert string ['\"](?P<v1>.*?)['\"] to (?P<t1>\w+)"
     r"|invalid (?P<t2>date|timestamp) field format: \"(?P<v2>.*?)\""
     r"|(?P<t3>date|timestamp) field value out of range: \"(?P<v3>.*?)\"",
     re.DOTALL,
 )
+_NO_JSON = re.compile(r"^Malformed JSON at byte \d+ of input: .*?Input: ")
 _NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?(e[+-]?\d+)?\s*", re.IGNORECASE)
 _WORDS = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\w+|\W""")
 _COLLATED = re.compile(r"\bcollate\b")
@@ -451,7 +454,8 @@ _ZONED = "WITH TIME ZONE"
 _STRUCTURAL = duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException, duckdb.NotImplementedException
 """Failures that are told in words of tables and statements."""
 _TOO_LARGE = re.compile(
-    r"out of range|Failed to cast decimal value|Could not cast value .* to DECIMAL|Overflow in", re.DOTALL
+    r"out of range|not in timestamp range|Failed to cast decimal value|Could not cast value .* to DECIMAL|Overflow in",
+    re.DOTALL,
 )
 _NAMES = {"int64": "bigint", "int32": "integer", "hugeint": "numeric", "bit": "bitstring", "tinyint": "tinyint"}
 _KEYS = re.compile(

@@ -17,7 +17,7 @@ import pymysql
 from pymysql.constants import CLIENT, SERVER_STATUS
 from sqlalchemy import URL
 
-from com.diagnostics import Error, UnknownMemory
+from com.diagnostics import CannotConvert, Error, UnknownMemory
 from com.runtime.engines import ACTIONS, Declared, EngineError, Keys, Row, Rule, key_rules, trigger_rules
 from com.runtime.engines.native import (
     ServerLink,
@@ -32,6 +32,7 @@ from com.runtime.engines.native import (
     with_percents,
 )
 from com.schema import TEXT, ForeignKey, Index, Type
+from com.values import FORMS
 
 _MODE = (
     "SIMULTANEOUS_ASSIGNMENT,ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
@@ -367,9 +368,13 @@ class MySqlLink(ServerLink):
                 found = re.search(r"ncorrect (?P<type>\w+) value: '(?P<value>.*?)'", said, re.DOTALL)
                 if found:
                     wanted = _CASTS.get(found["type"].lower(), found["type"])
+                    if wanted.startswith(("double", "decimal")) and _NUMBER.fullmatch(found["value"]):
+                        return overflow(said)
                     if wanted == "timestamp" and ":" not in found["value"]:
                         wanted = "date"
                     return converted(found["value"], wanted, said)
+                if code in (4037, 4038):
+                    return EngineError("function", said, message=CannotConvert("a text", "json", FORMS["json"]))
                 return EngineError("rule", said)
             case "refused":
                 return refused(str(code), said, code in _STRUCTURAL)
@@ -426,6 +431,7 @@ _STRUCTURAL = frozenset(
     | {1271, 1305, 1318, 1327, 1348, 1356, 1366, 1370, 1449, 1471, 1582, 1583, 4078, 4079}
 )
 """Failures that are told in words of tables and statements."""
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _SHAPES = ("geometry", "point", "linestring", "polygon", "multi")
 """Types whose values have no text."""
 _CASTS = {"integer": "bigint", "decimal": "decimal(38,10)", "double": "double", "datetime": "timestamp", "time": "date"}
@@ -448,6 +454,8 @@ _KINDS = {
     1366: "convert",
     1411: "convert",
     1441: "overflow",
+    4037: "convert",
+    4038: "convert",
     1918: "convert",
     1265: "rule",
     1406: "rule",

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import URL
 
-from com.diagnostics import CannotConvert, Error, Interrupted, Overflow, UnknownMemory
+from com.diagnostics import CannotConvert, Error, FunctionFailed, Interrupted, Overflow, UnknownMemory
 from com.plan import Field
 from com.runtime.engines import EngineError, Row, Rule
 from com.runtime.engines.types import read_type
@@ -20,6 +20,7 @@ from com.values import FORMS
 
 _NO_TEXT = frozenset({"uuid", "xml", "citext", "bit"})
 """Types that SQLite keeps as text or int, and others as something of their own."""
+NO_LENGTH = "the length is 0 or more"
 _MARK = re.compile(r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\?|%""")
 
 
@@ -45,11 +46,18 @@ def first_line(error: object) -> str:
 
 
 def converted(value: str, engine_type: str, said: str) -> EngineError:
-    """A text that cannot be read as a type."""
+    """A text that cannot be read as a type, or what a statement makes fail so."""
+    if value.startswith("no length: "):
+        return no_length(said, value.removeprefix("no length: "))
     kind = read_type(engine_type).kind
     kind = kind if kind in FORMS else "number" if kind == "unknown" else kind
     form = FORMS.get(kind, "the type wants it")
     return EngineError("function", said, message=CannotConvert(f"'{value.removeprefix('no value: ')}'", kind, form))
+
+
+def no_length(said: str, length: str) -> EngineError:
+    """A part of a text with a length below zero."""
+    return EngineError("function", said, message=FunctionFailed("substr", f"a length of {length}", NO_LENGTH))
 
 
 def overflow(said: str, detail: str = "it is too large for its type") -> EngineError:

@@ -31,6 +31,7 @@ from com.runtime.engines.native import (
     converted,
     first_line,
     interrupted,
+    no_length,
     overflow,
     placed,
     refused,
@@ -372,8 +373,12 @@ class PostgresLink(ServerLink):
                 return overflow(said, "a limit is below zero" if below else about.message_primary or said)
             case "interrupted":
                 return interrupted(said, self.seconds)
+            case "length":
+                return no_length(said, "less than 0")
             case "convert":
                 found = _CONVERT.match(about.message_primary or "")
+                if state == "22008" and not found:  # a sum leaves what PostgreSQL has dates for
+                    return overflow(said, about.message_primary or said)
                 if found:
                     return converted(found["value"], found["type"] or found["type2"] or "date", said)
                 if state == "22008":
@@ -421,7 +426,9 @@ _KINDS = {
     "22015": "overflow",
     "2201W": "overflow",
     "2201X": "overflow",
+    "22011": "length",
     "22P02": "convert",
+    "22P05": "convert",
     "22007": "convert",
     "22008": "convert",
     "54000": "overflow",

@@ -33,7 +33,7 @@ from com.runtime.engines.sqlite_keys import inspected
 from com.runtime.engines.types import read_type
 from com.runtime.engines.values import WORDS, checked_float, checked_text, encode_list, encode_rows
 from com.schema import Type
-from com.values import MAX_INT, MIN_INT, read_value
+from com.values import MAX_INT, MIN_INT, json_text, normal_json, read_value
 
 _OPCODES = 200_000
 """So many steps of SQLite's machine pass between two looks at the clock: about ten milliseconds."""
@@ -393,7 +393,7 @@ def encode(value: Any, type_: Type) -> Any:
         case "date":
             return str(value)
         case "json":
-            return checked_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+            return checked_text(json_text(value))
         case _:
             return value
 
@@ -481,10 +481,10 @@ def decoder(field: Field) -> Callable[[Any], Any]:
             raise bad(v) from None
 
     def read_json(v: Any) -> Any:
-        if v is None or type(v) is int or (isinstance(v, float) and math.isfinite(v)):
+        if v is None:
             return v
         try:
-            return json.loads(v)
+            return normal_json(v if isinstance(v, int | float) else json.loads(v))
         except (ValueError, TypeError):
             raise bad(v) from None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import json
 import math
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
@@ -18,9 +19,10 @@ from typing import Any
 from com.diagnostics import CannotConvert, FunctionFailed, Inexact, Message, Overflow
 from com.runtime.canon import at_scale, float_text
 from com.schema import Type
-from com.values import FORMS, MAX_INT, MIN_INT, read_value
+from com.values import FORMS, MAX_INT, MIN_INT, read_json, read_value
 
 _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+_DIGITS = re.compile(r"[+-]?[0-9]+")
 _LENGTHS = {
     "week": timedelta(weeks=1),
     "day": timedelta(days=1),
@@ -271,39 +273,42 @@ def _cast(kind: str, x: Any) -> Any:
 
 def _cast_int(x: Any) -> int:
     if isinstance(x, str):
-        return int(str(read_value(x.strip(), Type("int"))))
+        digits = x.strip(" ")
+        if _DIGITS.fullmatch(digits):
+            return _whole(Decimal(digits))
+        return int(str(read_value(digits, Type("int"))))
     return _whole(_exact(x).quantize(Decimal(1), context=_WIDE))
 
 
 def _cast_number(x: Any) -> Any:
     if not isinstance(x, str):
         return x
-    number = read_value(x.strip(), Type("float"))
+    number = read_value(x.strip(" "), Type("float"))
     assert isinstance(number, float)
     if number == int(_finite(number)) and "." not in x and "e" not in x.lower():
-        return _whole(Decimal(x.strip()))
+        return _whole(Decimal(x.strip(" ")))
     return number
 
 
 def _cast_float(x: Any) -> float:
-    return _finite(float(str(read_value(x.strip(), Type("float"))) if isinstance(x, str) else x))
+    return _finite(float(str(read_value(x.strip(" "), Type("float"))) if isinstance(x, str) else x))
 
 
 def _cast_date(x: str) -> str:
-    value = read_value(x.strip(), Type("timestamp"))
+    value = read_value(x.strip(" "), Type("timestamp"))
     assert isinstance(value, datetime)
     return value.date().isoformat()
 
 
 def _cast_timestamp(x: str) -> str:
-    value = read_value(x.strip(), Type("timestamp"))
+    value = read_value(x.strip(" "), Type("timestamp"))
     assert isinstance(value, datetime)
     return value.isoformat(" ")
 
 
 def _cast_bool(x: Any) -> int:
     if isinstance(x, str):
-        return int(bool(read_value(x.strip(), Type("bool"))))
+        return int(bool(read_value(x.strip(" "), Type("bool"))))
     return int(bool(x))
 
 
@@ -314,7 +319,7 @@ def _cast_text(x: Any) -> str:
 
 
 def _cast_json(x: Any) -> str:
-    json.loads(x)
+    read_json(x)
     return str(x)
 
 

@@ -17,7 +17,7 @@ from com.plan import Field
 from com.runtime.canon import at_scale, float_text, timestamp_text, to_json
 from com.runtime.engines import EngineError, Row
 from com.schema import Type
-from com.values import MAX_INT, MIN_INT, read_value
+from com.values import MAX_INT, MIN_INT, json_text, normal_json, read_value
 
 # ---------------------------------------------------------------- to the driver
 
@@ -44,18 +44,13 @@ def checked_int(value: Any) -> int:
     return int(value)
 
 
-def json_text(value: Any) -> str:
-    """JSON data as text."""
-    return checked_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
 _ENCODE: dict[str, Callable[[Any], Any]] = {
     "int": checked_int,
     "text": checked_text,
     "decimal": lambda v: v if isinstance(v, Decimal) else Decimal(v),
     "float": checked_float,
     "bool": bool,
-    "json": json_text,
+    "json": lambda v: checked_text(json_text(v)),
 }
 
 
@@ -77,7 +72,7 @@ WORDS: Words = {
     "date": lambda v: f'"{v}"',
     "timestamp": lambda v: f'"{timestamp_text(v)}"',
     "bytes": lambda v: f'"{v.hex()}"',
-    "json": lambda v: to_json(json.dumps(v, ensure_ascii=False, separators=(",", ":"))),
+    "json": lambda v: to_json(json_text(v)),
     "null": lambda v: "null",
     "unknown": to_json,
 }
@@ -164,7 +159,7 @@ def _timestamp(v: Any, type_: Type) -> Any:
 
 
 def _json(v: Any, type_: Type) -> Any:
-    return json.loads(v) if isinstance(v, str) else v
+    return normal_json(json.loads(v) if isinstance(v, str) else v)
 
 
 def _bytes(v: Any, type_: Type) -> bytes:
