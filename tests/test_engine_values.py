@@ -243,3 +243,26 @@ def test_values_of_every_type_come_back(engines: Engines) -> None:
             assert results == first, engine
 
     law()
+
+
+REFUSED = [
+    ("x text", {"x": "a\0b"}), ("x text[]", {"x": ["a", "\0"]}), ("x many {t text}", {"x": [{"t": "\0"}]}),
+    ("x json", {"x": {"a": "\0"}}), ("x json", {"x": {"\0": 1}}), ("x text", {"x": "\ud800"}),
+    ("x json", {"x": ["\udc00"]}), ("x float", {"x": float("nan")}), ("x float", {"x": float("inf")}),
+    ("x json", {"x": float("nan")}), ("x int", {"x": 2**63}), ("x decimal(3,1)", {"x": "100"}),
+    ("x decimal(3,1)", {"x": "NaN"}), ("x date", {"x": "0000-01-01"}), ("x bytes", {"x": "0g"}),
+]  # fmt: skip
+
+
+def test_what_no_engine_could_keep_is_refused_before_it_gets_there(engines: Engines) -> None:
+    """NUL and its like: with one code, whatever the engine and the way in."""
+    schema = com.read_schema("create table t (id int primary key);")
+    for engine in ("sqlite", *engines.found):
+        engines.empty(engine)
+        with com.create(engines.url(engine), schema) as memory:
+            for declared, arguments in REFUSED:
+                step = "select * from $x" if "many" in declared else "select 1 as y where 1 = 1"
+                made = com.compile(f"program p({declared}); return {step};", schema, engine=engine)
+                with pytest.raises(com.Error) as failed:
+                    memory.execute(made, arguments, clock=CLOCK)
+                assert failed.value.message.code == "CM596", (engine, declared)
