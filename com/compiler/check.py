@@ -14,9 +14,9 @@ from typing import assert_never
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.conversions import bare
+from com.compiler.effecting import Effecting
 from com.compiler.matching import Matching, read
 from com.compiler.names import Block, Entry, Env, near_names
-from com.compiler.patterns import MOST_HOPS
 from com.compiler.resolve import CLOCK, present
 from com.compiler.writes import Writes
 from com.diagnostics import Diagnostic, Edit, Fix, has_errors
@@ -315,20 +315,27 @@ class _Checker(Writes):
 
     def _graph_step(self, node: syntax.Step, graph: syntax.Graph) -> list[ir.Statement]:
         """A step on the graph, as the SQL steps that mean the same; those before the last are seen by it alone."""
-        work = Matching(self.schema, graph)
-        operation = read(work)
+        known = len(self.steps)
+        statements: list[syntax.Statement] = []
+        if _reads(graph):
+            work = Matching(self.schema, graph)
+            operation = read(work)
+            if operation is not None:
+                statements = [*work.asserts(), node.with_(operation=operation)]
+        else:
+            work = Effecting(self.schema, graph, node)
+            statements = work.statements()
         self.diagnostics += work.found
-        if operation is None or has_errors(work.found):
+        if not statements or has_errors(work.found):
             for place in (n for n in walk(graph) if isinstance(n, syntax.Placeholder)):
                 self._mark_used(place)
-            self._enter(node, Entry(self._ref(node), (), "many", node.name.span, open=True), node)
+            self._enter(node, Entry(self._ref(node), (), "many", node.name.span, open=True))
             return []
-        made: list[ir.Statement] = []
-        for condition in work.bounds:
-            message = syntax.Template((f"Hops are from 0 to {MOST_HOPS}.",), condition.span)
-            made.append(self._assert(syntax.Assert(condition, message, (), condition.span)))
-        step = self._step(node.with_(operation=operation), node)
-        return [*made, step] if step is not None else []
+        made, _ = self._body(tuple(statements), (False, False))
+        self.steps[known:] = [(entry, node) for entry, _ in self.steps[known:]]
+        for name in [n for n in self.block.entries if n.startswith(f"{node.name.text}.")]:
+            del self.block.entries[name]
+        return list(made)
 
     def _mark_used(self, place: syntax.Placeholder) -> None:
         """What a step that could not be read names is no less used for it."""
@@ -340,7 +347,7 @@ class _Checker(Writes):
         self.slots += 1
         return Ref("step", node.name.text, self.slots)
 
-    def _enter(self, node: syntax.Step, entry: Entry, written: syntax.Step) -> None:
+    def _enter(self, node: syntax.Step, entry: Entry) -> None:
         """Make a step known to those that follow."""
         name = node.name.text
         if name.lower() in ("now", "today"):
@@ -349,10 +356,10 @@ class _Checker(Writes):
             first = self.block.entries[name].span
             self.report(messages.DuplicateStep(name), node.name.span, notes=((first, "the first one"),))
         self.block.entries[name] = entry
-        self.steps.append((entry, written))
+        self.steps.append((entry, node))
 
-    def _step(self, node: syntax.Step, origin: syntax.Step | None = None) -> ir.Step | None:
-        """A step; `origin` is how it was written, if another way."""
+    def _step(self, node: syntax.Step) -> ir.Step | None:
+        name = node.name.text
         operation: ir.Operation | None = None
         keys: tuple[tuple[str, ...], ...] = ()
         effects: tuple[Effect, ...] = ()
@@ -363,6 +370,13 @@ class _Checker(Writes):
             case syntax.Query() as query:
                 relation = self.query(query, None, observed=True)
                 operation, fields, card, keys = ir.Read(relation.query), relation.fields, relation.card, relation.keys
+                if (
+                    name.endswith(".match")
+                    and isinstance(relation.query, ir.Select)
+                    and relation.query.where is not None
+                ):
+                    for place, step, shown in self.hidden_maybes(relation.query.where):
+                        self.report(messages.MaybeMissing(shown, step, "the match of this write"), place)
                 is_open = relation.open
             case syntax.Insert() | syntax.Update() | syntax.Delete() as write:
                 if isinstance(write, syntax.Insert):
@@ -386,7 +400,7 @@ class _Checker(Writes):
             fields = self._as_declared(node, node.shape, fields)
         ref = self._ref(node)
         entry = Entry(ref, fields, shape, node.name.span, keys, open=is_open or operation is None)
-        self._enter(node, entry, origin or node)
+        self._enter(node, entry)
         done = self._account(effects)
         if operation is None:
             return None

@@ -30,7 +30,7 @@ class Matching(Scopes):
         super().__init__(schema, node)
         self.joins: list[tuple[str, syntax.TableRef, list[syntax.Expr]]] = []
         self.where: list[syntax.Expr] = []
-        self.bounds: list[syntax.Expr] = []
+        self.bounds: list[syntax.Between] = []
 
     # ------------------------------------------------------------ clauses
 
@@ -109,6 +109,11 @@ class Matching(Scopes):
 
     # ------------------------------------------------------------ what is read
 
+    def asserts(self) -> list[syntax.Assert]:
+        """What must hold before: the numbers of hops that are given."""
+        message = f"Hops are from 0 to {MOST_HOPS}."
+        return [syntax.Assert(b, syntax.Template((message,), b.span), (), b.span) for b in self.bounds]
+
     def source(self, span: Span) -> syntax.From | None:
         """All that is joined. What must hold for the first source goes to `where`."""
         if not self.joins:
@@ -131,8 +136,8 @@ class Matching(Scopes):
             joins.append(syntax.Join("cross" if condition is None else kind, ref, condition, (), ref.span))
         return syntax.From(first_ref, tuple(joins), span)
 
-    def query(self, node: syntax.GraphReturn) -> syntax.Query:
-        """What the step returns: grouped by what is not aggregated."""
+    def items(self, node: syntax.GraphReturn) -> tuple[syntax.Item, ...]:
+        """The columns that are returned, each with its name."""
         items: list[syntax.Item] = []
         taken = {i.alias.text for i in node.items if isinstance(i, syntax.Item) and i.alias is not None}
         for item in node.items:
@@ -147,6 +152,11 @@ class Matching(Scopes):
                 name = Name(free(written, taken), True, item.expr.span)
                 taken.add(name.text)
             items.append(syntax.Item(made, name, item.span))
+        return tuple(items)
+
+    def query(self, node: syntax.GraphReturn) -> syntax.Query:
+        """What the step returns: grouped by what is not aggregated."""
+        items = self.items(node)
         names = [i.alias.text for i in items if i.alias is not None]
         order = tuple(k.with_(expr=self._order(k.expr, names)) for k in node.order)
         group: tuple[syntax.Expr, ...] = ()
@@ -154,7 +164,7 @@ class Matching(Scopes):
             group = tuple(i.expr for i in items if not aggregates(i.expr))
         source = self.source(node.span)
         where = both(self.where, node.span)
-        body = syntax.Select(node.distinct, tuple(items), source, where, group, None, node.span)
+        body = syntax.Select(node.distinct, items, source, where, group, None, node.span)
         return syntax.Query(body, order, node.limit, node.offset, node.span)
 
     def _order(self, expr: syntax.Expr, names: list[str]) -> syntax.Expr:

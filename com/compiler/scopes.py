@@ -10,7 +10,7 @@ from typing import Any
 
 from com import diagnostics as messages
 from com.compiler import syntax
-from com.compiler.made import aliases_in, column_of, conjuncts, used_properties
+from com.compiler.made import aliases_in, conjuncts, used_properties
 from com.compiler.names import near_names, spelled
 from com.compiler.patterns import Variable
 from com.compiler.syntax import Name
@@ -77,14 +77,14 @@ class Scopes:
                 if len(fits) == 1:
                     return self.property(scope[fits[0]], name, expr.span)
                 if not inner:
-                    self._unknown(table, scope)
+                    self.unknown(table, scope)
                 return expr
             case syntax.ColumnName(name=name) if not inner:
                 fits = spelled(name.text, scope)
                 if len(fits) == 1:
-                    self._whole(scope[fits[0]], expr.span)
+                    self.whole(scope[fits[0]], expr.span)
                 else:
-                    self._unknown(name, scope)
+                    self.unknown(name, scope)
                 return expr
             case syntax.Function(name=function, args=args) if not inner and args and function.text.lower() != "extract":
                 lower = function.text.lower()
@@ -119,11 +119,11 @@ class Scopes:
             **{f: over(getattr(node, f)) for f in node._fields if isinstance(getattr(node, f), Node | tuple)}
         )
 
-    def _unknown(self, name: Name, scope: dict[str, Variable]) -> None:
+    def unknown(self, name: Name, scope: dict[str, Variable]) -> None:
         known = [n for n, v in scope.items() if not n.startswith("com_") and v.kind != "path"]
         self.report(messages.UnknownVariable(name.text, near_names(name.text, known, "variable")), name.span)
 
-    def _whole(self, variable: Variable, span: Span) -> None:
+    def whole(self, variable: Variable, span: Span) -> None:
         if variable.kind == "lost":
             return
         names = [name for choice in variable.choices for name, _ in choice.properties]
@@ -149,21 +149,30 @@ class Scopes:
 
     def _missing_as(self, variable: Variable, span: Span) -> syntax.Expr:
         """What is null just where an element of several tables is missing."""
-        return column_of(variable.alias, variable.names["there"], span)
+        return self.at(variable, variable.names["there"], span)
 
     def property(self, variable: Variable, name: Name, span: Span) -> syntax.Expr:
         """A property as the column that holds it."""
         if variable.kind == "row":
-            return syntax.ColumnName(Name(variable.alias, False, span), name, span)
+            held = variable.names.get(name.text.casefold(), name.text)
+            return self.at(variable, held, span, name)
         if variable.kind in ("path", "hops", "lost"):
-            self._whole(variable, span)
+            self.whole(variable, span)
             return syntax.Null(span)
         found = self._property_name(variable, name)
         if found is None:
             return syntax.Null(span)
         if variable.names:
-            return column_of(variable.alias, variable.names.get(found, found), span)
-        return column_of(variable.alias, dict(variable.choices[0].properties)[found], span)
+            return self.at(variable, variable.names.get(found, found), span)
+        return self.at(variable, dict(variable.choices[0].properties)[found], span)
+
+    @staticmethod
+    def at(variable: Variable, column: str, span: Span, written: Name | None = None) -> syntax.Expr:
+        """A column of what a variable is read from: a source, or with `$` the one row of a step or a loop."""
+        name = Name(column, True, written.span if written is not None else span)
+        if variable.alias.startswith("$"):
+            return syntax.Placeholder(variable.alias[1:], name, span)
+        return syntax.ColumnName(Name(variable.alias, False, span), name, span)
 
     def _property_name(self, variable: Variable, name: Name) -> str | None:
         known = list(dict.fromkeys(n for c in variable.choices for n, _ in c.properties))
@@ -189,9 +198,7 @@ class Scopes:
     def keys(self, variable: Variable, choice: Vertex | EdgeTable) -> list[syntax.Expr]:
         """The key of an element, if it is one of this table."""
         columns = self.table(choice).primary_key
-        if variable.names:
-            return [column_of(variable.alias, variable.names[choice.table, c], variable.span) for c in columns]
-        return [column_of(variable.alias, c, variable.span) for c in columns]
+        return [self.at(variable, variable.names.get((choice.table, c), c), variable.span) for c in columns]
 
     def own_conditions(self, name: str, element: syntax.NodePattern | syntax.EdgePattern) -> list[syntax.Expr]:
         made: list[syntax.Expr] = []
