@@ -154,9 +154,10 @@ class Effecting(Matching):
         if isinstance(clause, syntax.Merge):
             patterns = (clause.pattern,)
         if not patterns:
-            return {e.table for e in (*self.graph.vertices, *self.graph.edges)}
+            return {v.table for v in self.graph.vertices} | {e.table for e in self.graph.edges}
         elements = [e for p in patterns for e in p.elements if e.labels or isinstance(e, syntax.EdgePattern)]
-        return {t for e in elements for t in self._tables_in(syntax.Pattern(None, False, (e,), e.span))}
+        alone = [syntax.Pattern(None, False, (element,), element.span) for element in elements]
+        return {table for pattern in alone for table in self._tables_in(pattern)}
 
     def _loop(self, unwind: syntax.Unwind, writing: list[Writing]) -> list[Any]:
         """A loop over the rows of an unwind."""
