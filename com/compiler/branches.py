@@ -107,6 +107,8 @@ class Branch:
                 own = Own(slot.bound.alias, own, span)
             if place is not None:
                 self.conditions += equal(own, place, span)
+            elif slot.bound.name in self.work.optional:
+                self.conditions.append(syntax.IsNull(keys[0], True, span))
             self.places[slot.name] = own
             return
         own = Own(alias, self.work.table(vertex).primary_key, span)

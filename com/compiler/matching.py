@@ -49,7 +49,9 @@ class Matching(Scopes):
                 self.scope.setdefault(name.text, Variable(name.text, "lost", (), "", {}, None, name.span))
             return
         self._note_bounds(patterns)
-        if not node.optional:
+        if node.optional:
+            self.optional |= {name.text for name in variables_of(node)} - self.scope.keys()
+        else:
             for condition in conditions:
                 names = variables_in(condition)
                 if len(names) == 1:
@@ -210,6 +212,8 @@ class _Exports:
         for name, _ in patterns.paths:
             length = column_of(alias, self._add(name.text, "length"), span)
             self.scope[name.text] = Variable(name.text, "path", (), alias, {}, length, span)
+        if not self.columns:
+            self._add("", "there")
 
     def _add(self, name: str, what: object) -> str:
         return self.columns.setdefault((name, what), f"com_c{len(self.columns) + 1}")

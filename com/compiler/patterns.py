@@ -18,7 +18,7 @@ from com.schema import EdgeTable, Graph, Vertex
 from com.source import Span
 
 MOST_HOPS = 8
-MOST_TYPINGS = 200
+MOST_TYPINGS = 150
 """Ways of reading one match, at most."""
 
 Report = Callable[[Message, Span], None]
@@ -126,6 +126,8 @@ class Patterns:
         slot = self.slots.get(name)
         if slot is None:
             bound = scope.get(name)
+            if bound is not None and bound.kind == "lost":
+                self.sound, bound = False, None
             if bound is not None and bound.kind != "node":
                 help_ = "give the node another name"
                 what = "an edge" if bound.kind == "edge" else "no node"

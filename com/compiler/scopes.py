@@ -39,7 +39,8 @@ _NO_VALUES = {
 
 
 class Scopes:
-    """The variables of one graph step. `known`: of each what holds for it alone; `used`: its properties, as named."""
+    """The variables of one graph step. `known`: of each what holds for it alone; `used`: its properties, as named;
+    `optional`: those that may be null."""
 
     def __init__(self, schema: Schema, node: syntax.Graph) -> None:
         self.schema, self.graph, self.node = schema, schema.graph, node
@@ -47,6 +48,7 @@ class Scopes:
         self.scope: dict[str, Variable] = {}
         self.numbers: dict[str, int] = {}
         self.known: dict[str, list[syntax.Expr]] = {}
+        self.optional: set[str] = set()
         self.used = used_properties(node)
 
     # ------------------------------------------------------------ words
