@@ -483,6 +483,45 @@ class DollarInText(Message):
     name: str
 
 
+class UnknownLabel(Message):
+    code = "CM228"
+    text = "no {kind} of the graph has the label {name}"
+    label = "not in the graph"
+    help = "{near}"
+    kind: str
+    name: str
+    near: str
+
+
+class UnknownProperty(Message):
+    code = "CM229"
+    text = "{variable} has no property {name}"
+    label = "not in the graph"
+    help = "{near}"
+    variable: str
+    name: str
+    near: str
+
+
+class UnknownVariable(Message):
+    code = "CM230"
+    text = "no pattern before names {name}"
+    label = "not known here"
+    help = "{near}"
+    name: str
+    near: str
+
+
+class WholeElement(Message):
+    code = "CM231"
+    text = "{name} is {what}, and no value"
+    label = "a whole"
+    help = "{instead}"
+    name: str
+    what: str
+    instead: str
+
+
 # ---------------------------------------------------------------- CM3xx types and shapes
 
 
@@ -861,6 +900,53 @@ class BadGenerated(Message):
     help = "write {column} int primary key generated always as identity"
     column: str
     detail: str
+
+
+class BadGraph(Message):
+    code = "CM343"
+    text = "{element} cannot be part of the graph: {detail}"
+    label = "so not"
+    help = "{instead}"
+    element: str
+    detail: str
+    instead: str
+
+
+class NeverMatches(Message):
+    code = "CM344"
+    text = "nothing can match: {detail}"
+    label = "not in the graph"
+    help = "{instead}"
+    detail: str
+    instead: str
+
+
+class BadHops(Message):
+    code = "CM345"
+    text = "{detail}"
+    label = "here"
+    help = "{instead}"
+    detail: str
+    instead: str
+
+
+class PropertyTypes(Message):
+    code = "CM346"
+    text = "{name} has several types: {types}"
+    label = "of which type?"
+    help = "name one label: {labels}"
+    name: str
+    types: str
+    labels: str
+
+
+class BadClause(Message):
+    code = "CM347"
+    text = "{detail}"
+    label = "so not"
+    help = "{instead}"
+    detail: str
+    instead: str
 
 
 # ---------------------------------------------------------------- CM4xx what an engine cannot express

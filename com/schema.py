@@ -1,10 +1,10 @@
-"""What a memory can hold: value types, tables, keys."""
+"""What a memory can hold: value types, tables, keys, and the property graph that is seen over them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from com.node import Node
 
@@ -122,24 +122,162 @@ class Table(Node):
         return next((c for c in self.columns if c.generated), None)
 
 
+class Vertex(Node):
+    """A table whose rows are nodes. `properties` are (name, column)."""
+
+    table: str
+    labels: tuple[str, ...]
+    properties: tuple[tuple[str, str], ...]
+
+
+class End(Node):
+    """An end of an edge: columns of the edge's table that hold the `target` columns, a key, of a vertex table."""
+
+    columns: tuple[str, ...]
+    table: str
+    target: tuple[str, ...]
+
+
+class EdgeTable(Node):
+    """A table whose rows are edges, told apart by its primary key. An edge whose table is that of its source, by its
+    own key, is a foreign key: it is there while its columns are not null."""
+
+    table: str
+    labels: tuple[str, ...]
+    properties: tuple[tuple[str, str], ...]
+    source: End
+    destination: End
+
+    @property
+    def is_key(self) -> bool:
+        """True for a foreign key seen as an edge: its rows are nodes too."""
+        return self.source.table == self.table and self.source.columns == self.source.target
+
+
+class Graph(Node):
+    """A property graph over tables."""
+
+    name: str
+    vertices: tuple[Vertex, ...]
+    edges: tuple[EdgeTable, ...]
+
+
 class Schema(Node):
-    """All tables of a memory, in order of name."""
+    """All tables of a memory, in order of name; and its property graph, if one was declared."""
 
     tables: tuple[Table, ...] = ()
+    declared: Graph | None = None
 
     def table(self, name: str) -> Table | None:
         """The table of exactly this name."""
         return next((t for t in self.tables if t.name == name), None)
 
+    @property
+    def graph(self) -> Graph:
+        """The property graph: as declared, else as the keys tell."""
+        return self.declared if self.declared is not None else inferred_graph(self.tables)
+
+
+GRAPH = "memory"
+"""The name of a graph that nobody declared."""
+
+
+def inferred_graph(tables: tuple[Table, ...]) -> Graph:
+    """The graph that keys tell of. A table whose primary key is two foreign keys is an edge between what they name;
+    each other table with a primary key is a vertex label; each other foreign key is an edge, labelled by its columns
+    without `_id`."""
+    keyed = {t.name: t for t in tables if t.primary_key and not t.is_view}
+    ends = {name: found for name, t in keyed.items() if (found := _two_ends(t, keyed)) is not None}
+    vertices = tuple(Vertex(t.name, (t.name,), all_properties(t)) for name, t in keyed.items() if name not in ends)
+    known = {v.table for v in vertices}
+    edges: list[EdgeTable] = []
+    for name, table in keyed.items():
+        if name in ends:
+            source, destination = ends[name]
+            if source.table in known and destination.table in known:
+                edges.append(EdgeTable(name, (name,), all_properties(table), source, destination))
+            continue
+        for key in table.foreign_keys:
+            if key.table in known:
+                label = "_".join(c[:-3] if c.lower().endswith("_id") and len(c) > 3 else c for c in key.columns)
+                own = End(table.primary_key, name, table.primary_key)
+                edges.append(EdgeTable(name, (label,), (), own, End(key.columns, key.table, key.target)))
+    return Graph(GRAPH, vertices, tuple(edges))
+
+
+def _two_ends(table: Table, keyed: dict[str, Table]) -> tuple[End, End] | None:
+    """The ends of an edge table: two foreign keys which together are its primary key."""
+    inside = [k for k in table.foreign_keys if set(k.columns) <= set(table.primary_key) and k.table in keyed]
+    if len(inside) != 2 or sorted(c for k in inside for c in k.columns) != sorted(table.primary_key):
+        return None
+    first, second = sorted(inside, key=lambda k: table.primary_key.index(k.columns[0]))
+    return End(first.columns, first.table, first.target), End(second.columns, second.table, second.target)
+
+
+def all_properties(table: Table) -> tuple[tuple[str, str], ...]:
+    """Every column that com has a type for, under its own name."""
+    return tuple((c.name, c.name) for c in table.columns if not c.type.is_unknown)
+
+
+def standing_graph(graph: Graph | None, tables: tuple[Table, ...]) -> Graph | None:
+    """The part of a declared graph whose tables and columns are (still) there."""
+    if graph is None:
+        return None
+    known = {t.name: {c.name for c in t.columns} for t in tables if t.primary_key}
+
+    def kept(properties: tuple[tuple[str, str], ...], table: str) -> tuple[tuple[str, str], ...]:
+        return tuple(p for p in properties if p[1] in known[table])
+
+    vertices = tuple(v.with_(properties=kept(v.properties, v.table)) for v in graph.vertices if v.table in known)
+    names = {v.table for v in vertices}
+
+    def stands(edge: EdgeTable) -> bool:
+        return edge.table in known and all(
+            end.table in names and known[edge.table] >= set(end.columns) and known[end.table] >= set(end.target)
+            for end in (edge.source, edge.destination)
+        )
+
+    edges = tuple(e.with_(properties=kept(e.properties, e.table)) for e in graph.edges if stands(e))
+    return Graph(graph.name, vertices, edges)
+
 
 def without_keys(schema: Schema) -> Schema:
     """The schema without foreign keys."""
-    return Schema(tuple(t.with_(foreign_keys=()) for t in schema.tables))
+    return Schema(tuple(t.with_(foreign_keys=()) for t in schema.tables), schema.declared)
 
 
 def dump_schema(schema: Schema) -> str:
-    """A schema as canonical JSON: the same text for the same schema, on every machine."""
-    return json.dumps([_table(t) for t in schema.tables], ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """A schema as canonical JSON: the same text for the same schema, on every machine. A list of tables, or with a
+    declared graph an object of both."""
+    tables: object = [_table(t) for t in schema.tables]
+    if schema.declared is not None:
+        tables = {"tables": tables, "graph": dump_graph(schema.declared)}
+    return json.dumps(tables, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def dump_graph(graph: Graph) -> dict[str, object]:
+    """A graph as JSON-able data."""
+
+    def end(of: End) -> list[object]:
+        return [of.columns, of.table, of.target]
+
+    return {
+        "name": graph.name,
+        "vertices": [[v.table, v.labels, v.properties] for v in graph.vertices],
+        "edges": [[e.table, e.labels, e.properties, end(e.source), end(e.destination)] for e in graph.edges],
+    }
+
+
+def _read_graph(data: dict[str, Any]) -> Graph:
+    def pairs(found: list[list[str]]) -> tuple[tuple[str, str], ...]:
+        return tuple((a, b) for a, b in found)
+
+    def end(found: list[Any]) -> End:
+        return End(tuple(found[0]), found[1], tuple(found[2]))
+
+    vertices = tuple(Vertex(table, tuple(labels), pairs(properties)) for table, labels, properties in data["vertices"])
+    edges = tuple(EdgeTable(t, tuple(ls), pairs(ps), end(a), end(b)) for t, ls, ps, a, b in data["edges"])
+    return Graph(data["name"], vertices, edges)
 
 
 def _table(table: Table) -> dict[str, object]:
@@ -170,7 +308,9 @@ def _table(table: Table) -> dict[str, object]:
 def load_schema(text: str) -> Schema:
     """The schema that `dump_schema` wrote."""
     tables = []
-    for t in json.loads(text):
+    data = json.loads(text)
+    graph = _read_graph(data["graph"]) if isinstance(data, dict) else None
+    for t in data["tables"] if isinstance(data, dict) else data:
         columns = tuple(
             Column(
                 c["name"],
@@ -196,7 +336,7 @@ def load_schema(text: str) -> Schema:
                 t["is_view"],
             )
         )
-    return Schema(tuple(tables))
+    return Schema(tuple(tables), graph)
 
 
 def parse_type(text: str) -> Type:

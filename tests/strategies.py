@@ -201,7 +201,9 @@ class Maker:
     # ------------------------------------------------------------ writes and calls
 
     def operation(self) -> Any:
-        return self.kind(self.query, self.query, self.insert, self.update, self.delete, self.call)
+        return self.kind(
+            self.query, self.query, self.insert, self.update, self.delete, self.call, self.graph, self.graph
+        )
 
     def insert(self) -> syntax.Insert:
         width = self.draw(st.integers(1, 3))
@@ -235,6 +237,63 @@ class Maker:
         value = self.expr()
         named = isinstance(value, syntax.Binary) and value.op == "=" and isinstance(value.left, syntax.ColumnName)
         return syntax.Argument(self.name() if named else self.maybe(self.name), value, N)
+
+    # ------------------------------------------------------------ graph operations
+
+    def graph(self) -> syntax.Graph:
+        opening = self.kind(self.unwind, self.match, self.create, self.merge)
+        more = self.some(
+            lambda: self.kind(
+                self.match, self.create, self.merge,
+                lambda: syntax.SetClause(self.some(self.assignment, 1), N),
+                lambda: syntax.Detach(self.flag(), self.some(self.name, 1), N),
+            ), 0, 2,
+        )  # fmt: skip
+        return syntax.Graph((opening, *more), self.maybe(self.graph_return), N)
+
+    def unwind(self) -> syntax.Unwind:
+        return syntax.Unwind(self.place(), self.label(), N)
+
+    def match(self) -> syntax.Match:
+        return syntax.Match(self.flag(), self.some(self.pattern, 1, 2), self.maybe(self.expr), N)
+
+    def create(self) -> syntax.Create:
+        return syntax.Create(self.some(self.pattern, 1, 2), N)
+
+    def merge(self) -> syntax.Merge:
+        actions = self.some(
+            lambda: syntax.OnAction(self.one(["create", "match"]), self.some(self.assignment, 1, 2), N), 0, 2
+        )
+        return syntax.Merge(self.pattern(), actions, N)
+
+    def graph_return(self) -> syntax.GraphReturn:
+        order = self.some(self.order_key, 0, 2)
+        return syntax.GraphReturn(self.flag(), self.outputs(), order, self.maybe(self.expr), self.maybe(self.expr), N)
+
+    def pattern(self) -> syntax.Pattern:
+        elements: list[Any] = [self.node_pattern()]
+        for _ in range(self.draw(st.integers(0, 2))):
+            elements += [self.edge_pattern(), self.node_pattern()]
+        return syntax.Pattern(self.maybe(self.name), self.flag(), tuple(elements), N)
+
+    def node_pattern(self) -> syntax.NodePattern:
+        return syntax.NodePattern(
+            self.maybe(self.name), self.some(self.word, 0, 2), self.properties(), self.maybe(self.expr), N
+        )
+
+    def edge_pattern(self) -> syntax.EdgePattern:
+        direction = self.one(["right", "left", "both"])
+        hops = self.maybe(lambda: syntax.Hops(self.maybe(self.bound_of_hops), self.maybe(self.bound_of_hops), N))
+        return syntax.EdgePattern(
+            self.maybe(self.name), self.some(self.word, 0, 2), direction, hops, self.properties(),
+            self.maybe(self.expr), N,
+        )  # fmt: skip
+
+    def bound_of_hops(self) -> Any:
+        return self.kind(lambda: syntax.Number(self.one(NUMBERS), N), self.place)
+
+    def properties(self) -> tuple[Any, ...]:
+        return self.some(lambda: syntax.Property(self.word(), self.expr(), N), 0, 2)
 
     # ------------------------------------------------------------ statements
 
@@ -309,7 +368,9 @@ class Maker:
 
     def schema(self) -> syntax.SchemaFile:
         return syntax.SchemaFile(
-            self.some(lambda: self.kind(self.create_table, self.create_table, self.create_index)), (), N
+            self.some(lambda: self.kind(self.create_table, self.create_table, self.create_index, self.create_graph)),
+            (),
+            N,
         )
 
     def create_table(self) -> syntax.CreateTable:
@@ -327,6 +388,20 @@ class Maker:
 
     def create_index(self) -> syntax.CreateIndex:
         return syntax.CreateIndex(self.name(), self.name(), self.some(self.name, 1), self.flag(), self.title(), N)
+
+    def create_graph(self) -> syntax.CreateGraph:
+        vertices = self.some(lambda: syntax.VertexDef(self.name(), self.some(self.name, 0, 2), *self.element(), N), 1)
+        edges = self.some(
+            lambda: syntax.EdgeDef(self.name(), self.some(self.name, 0, 2), self.end(), self.end(), *self.element(), N)
+        )
+        return syntax.CreateGraph(self.name(), vertices, edges, self.title(), N)
+
+    def element(self) -> tuple[Any, Any]:
+        column = lambda: syntax.PropertyColumn(self.name(), self.maybe(self.word), N)  # noqa: E731
+        return self.some(self.word, 0, 2), self.maybe(lambda: self.some(column, 0, 2))
+
+    def end(self) -> syntax.EndDef:
+        return syntax.EndDef(self.some(self.name, 0, 2), self.name(), self.some(self.name, 0, 2), N)
 
     def reference(self) -> syntax.Reference:
         return syntax.Reference(self.name(), self.some(self.name, 0, 2), N)
@@ -364,7 +439,8 @@ def schemas() -> Any:
 PIECES = [
     "program", "step", "a", "b", ":", ";", "->", "one", "many", "select", "x", ",", "from", "t", "where", "=", "==", "(", ")",
     "{", "}", "for each", "in", "$a", "$a.b", "$", "if", "else", "assert", "answer", "'text {$a.b}'", "'{'", "'", '"', "return",
-    "insert into", "values", "update", "set", "delete", "call", "with", "match", "create table", "drop", "1", "1.5", "1e3", ".",
+    "insert into", "values", "update", "set", "delete", "call", "with", "match", "create table", "optional match", "(a:A {x: 1})", "-[r:B*1..3]->", "merge", "unwind", "detach",
+    "any shortest", "[", "]", "..", "|", "drop", "1", "1.5", "1e3", ".",
     "*", "-", "--", "-- c\n", "\n", "/*", "*/", "`", "```\n", "order by", "limit", "group by", "case", "when", "then", "end",
     "int", "text", "as", "on", "conflict", "do", "nothing", "union", "not", "null", "is", "between", "and", "or", "||", "::",
     "elseif", "#", "\0", "\ud800", "\u200f", "\ufeff", "\r\n", "exists", "cast", "extract", "over", "sum", "primary key",

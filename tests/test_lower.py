@@ -662,12 +662,21 @@ LOOPS = [
     step b: update fruits set stock = stock - $i.n where fruit_id = $i.k;""",
     """step a: delete from lines where sale_id = 1 and fruit_id = $i.k;
     step b: update fruits set stock = stock + (select max(id) from things) * $i.n where fruit_id = $i.k;""",
+    "step a: insert into fruits (name, stock) values ($i.w, 1) on conflict (name) do nothing;",
+    "step a -> one: insert into fruits (name, stock) values ($i.w, $i.n) on conflict (name) do nothing;",
+    """step a: insert into fruits (name, stock) values ($i.w, $i.n) on conflict (name)
+    do update set stock = fruits.stock + excluded.stock * 10 + $i.k, kind = $i.w || fruits.kind;""",
+    "step a -> one: insert into things (id, n) values ($i.k, $i.n) on conflict (id) do update set n = things.n + $i.n;",
+    """step a: insert into things (id, n) values ($i.k, (select max(stock) from fruits)) on conflict (id)
+    do update set n = (select min(stock) from fruits where fruit_id < $i.n) + excluded.n;""",
 ]
 LEFT_ALONE = [
     "step a: update fruits set stock = stock + $i.n where stock = $i.k;",
     "step a: update fruits set name = $i.w where fruit_id = $i.k;",
     "step a: update fruits set stock = (select max(stock) from fruits) where fruit_id = $i.k;",
-    "step a: insert into fruits (name, stock) values ($i.w, 1) on conflict (name) do nothing;",
+    "step a: insert into fruits (name, stock) values ('fig', $i.n) on conflict (name) do nothing;",
+    "step a: insert into fruits (name, stock) values ($i.w || 'x', $i.n) on conflict (name) do nothing;",
+    "step a: insert into fruits (name, stock) values ($i.w, 1) on conflict (name) do update set name = $i.w;",
     "step a: insert into fruits (name) values ($i.w) returning fruit_id; "
     "step b: update sales set buyer = $i.w where sale_id = $a.fruit_id;",
     "step a: update fruits set stock = 1 where fruit_id = $i.k; step b: delete from fruits where fruit_id = $i.k;",

@@ -14,14 +14,15 @@ from com import report
 from com.cli import cli, load_schema, open_memory, read_source, refuse, registered
 from com.cli.output import Waiting, json_option, out
 from com.compiler import compile_program
-from com.compiler.declare import declare
+from com.compiler.declare import declare, declare_graph
 from com.compiler.show import show
+from com.compiler.syntax import SchemaFile
 from com.diagnostics import BadParameter, CannotRead, Error, NothingNamed, UnknownParameter, near
 from com.library import create
 from com.plan import Parameter, Plan
 from com.report import runs
 from com.runtime.outcome import RunError
-from com.schema import dump_schema
+from com.schema import dump_graph, dump_schema
 from com.settings import setting
 from com.source import NOWHERE, Source
 from com.values import MAX_INT
@@ -258,14 +259,24 @@ def verify(memory: str | None, as_json: bool) -> None:
 
 @cli.command()
 @memory_option
+@click.option("--graph", is_flag=True, help="Print the property graph alone; undeclared, it is inferred from keys.")
 @json_option
-def schema(memory: str | None, as_json: bool) -> None:
+def schema(memory: str | None, graph: bool, as_json: bool) -> None:
     """Print the schema of a memory as com text."""
     with open_memory(memory, read_only=True) as opened:
         found = opened.schema
+    if graph:
+        text = show(SchemaFile((declare_graph(found.graph, found),), (), NOWHERE))
+        if as_json:
+            out.json({"declared": found.declared is not None, "graph": dump_graph(found.graph), "text": text})
+        else:
+            click.echo(text, nl=False)
+        return
     tree, left_out = declare(found)
     if as_json:
-        out.json({"tables": json.loads(dump_schema(found)), "left_out": list(left_out), "text": show(tree)})
+        tables = json.loads(dump_schema(found.with_(declared=None)))
+        said = {"graph": dump_graph(found.declared)} if found.declared is not None else {}
+        out.json({"tables": tables, **said, "left_out": list(left_out), "text": show(tree)})
         return
     for line in left_out:
         out.say(f"-- left out: {line}")

@@ -240,6 +240,48 @@ class Builder:
     ) -> syntax.CreateIndex:
         return syntax.CreateIndex(name, table, columns, unique is not None, self.title(span.start), span)
 
+    def create_graph(self, span: Span, name: Name, vertices: Any, edges: Any) -> syntax.CreateGraph:
+        return syntax.CreateGraph(name, vertices, edges or (), self.title(span.start), span)
+
+    def vertex_tables(self, span: Span, word: str, *tables: Any) -> tuple[Any, ...]:
+        return tables
+
+    edge_tables = vertex_tables
+
+    def vertex_word(self, span: Span, token: Token) -> str:
+        return token[1].lower()
+
+    edge_word = vertex_word
+
+    def vertex_table(self, span: Span, table: Name, key: Any, *options: Any) -> syntax.VertexDef:
+        labels, properties = self._element(options)
+        return syntax.VertexDef(table, key or (), labels, properties, span)
+
+    def edge_table(self, span: Span, table: Name, key: Any, source: Any, end: Any, *options: Any) -> syntax.EdgeDef:
+        labels, properties = self._element(options)
+        return syntax.EdgeDef(table, key or (), source, end, labels, properties, span)
+
+    def _element(self, options: tuple[Any, ...]) -> tuple[tuple[Name, ...], tuple[Any, ...] | None]:
+        """The labels and the properties of an element table."""
+        labels = tuple(option for option in options if isinstance(option, Name))
+        given = [option for option in options if isinstance(option, tuple)]
+        return labels, tuple(column for columns in given for column in columns) if given else None
+
+    def end(self, span: Span, columns: Any, table: Name, target: Any) -> syntax.EndDef:
+        return syntax.EndDef(columns or (), table, target or (), span)
+
+    def element_label(self, span: Span, label: Name) -> Name:
+        return label
+
+    def element_properties(self, span: Span, *columns: Any) -> tuple[Any, ...]:
+        return columns
+
+    def element_without(self, span: Span) -> tuple[Any, ...]:
+        return ()
+
+    def property_column(self, span: Span, column: Name, name: Name | None) -> syntax.PropertyColumn:
+        return syntax.PropertyColumn(column, name, span)
+
     # ------------------------------------------------------------ queries
 
     def query(self, span: Span, body: Any, tail: tuple[Any, Any, Any] | None) -> syntax.Query:
@@ -354,6 +396,76 @@ class Builder:
 
     def assignment_of(self, span: Span, table: Name, column: Name, value: Any) -> syntax.Assignment:
         return syntax.Assignment(table, column, value, span)
+
+    # ------------------------------------------------------------ graph operations
+
+    def graph(self, span: Span, *clauses: Any) -> syntax.Graph:
+        return syntax.Graph(clauses[:-1], clauses[-1], span)
+
+    def unwind(self, span: Span, place: syntax.Placeholder, name: Name) -> syntax.Unwind:
+        return syntax.Unwind(place, name, span)
+
+    def match(self, span: Span, optional: Any, patterns: Any, where: Any) -> syntax.Match:
+        return syntax.Match(optional is not None, patterns, where, span)
+
+    def create(self, span: Span, patterns: Any) -> syntax.Create:
+        return syntax.Create(patterns, span)
+
+    def merge(self, span: Span, pattern: syntax.Pattern, *actions: Any) -> syntax.Merge:
+        return syntax.Merge(pattern, actions, span)
+
+    def on_action(self, span: Span, kind: str, assignments: Any) -> syntax.OnAction:
+        return syntax.OnAction(kind, assignments, span)
+
+    def action_kind(self, span: Span, token: Token) -> str:
+        return token[1].lower()
+
+    def set_clause(self, span: Span, assignments: Any) -> syntax.SetClause:
+        return syntax.SetClause(assignments, span)
+
+    def detach(self, span: Span, detach: Any, variables: Any) -> syntax.Detach:
+        return syntax.Detach(detach is not None, variables, span)
+
+    def graph_return(self, span: Span, distinct: Any, items: Any, tail: Any) -> syntax.GraphReturn:
+        order, limit, offset = tail or ((), None, None)
+        return syntax.GraphReturn(distinct is not None, items, order, limit, offset, span)
+
+    def pattern(self, span: Span, name: Name | None, shortest: Any, *elements: Any) -> syntax.Pattern:
+        return syntax.Pattern(name, shortest is not None, elements, span)
+
+    def shortest(self, span: Span) -> bool:
+        return True
+
+    def node_pattern(self, span: Span, name: Any, labels: Any, properties: Any, where: Any) -> syntax.NodePattern:
+        return syntax.NodePattern(name, labels or (), properties or (), where, span)
+
+    def edge(self, span: Span, name: Any, labels: Any, hops: Any, properties: Any, where: Any) -> syntax.EdgePattern:
+        return syntax.EdgePattern(name, labels or (), "both", hops, properties or (), where, span)
+
+    def edge_right(self, span: Span, edge: syntax.EdgePattern | None = None) -> syntax.EdgePattern:
+        return self._edge(span, edge, "right")
+
+    def edge_left(self, span: Span, edge: syntax.EdgePattern | None = None) -> syntax.EdgePattern:
+        return self._edge(span, edge, "left")
+
+    def edge_both(self, span: Span, edge: syntax.EdgePattern | None = None) -> syntax.EdgePattern:
+        return self._edge(span, edge, "both")
+
+    def _edge(self, span: Span, edge: syntax.EdgePattern | None, direction: str) -> syntax.EdgePattern:
+        edge = edge or syntax.EdgePattern(None, (), direction, None, (), None, span)
+        return edge.with_(direction=direction, span=span)
+
+    def properties(self, span: Span, *properties: Any) -> tuple[Any, ...]:
+        return _kept(properties)
+
+    def property(self, span: Span, name: Name, value: Any) -> syntax.Property:
+        return syntax.Property(name, value, span)
+
+    def hops_exactly(self, span: Span, star: Token, count: Any) -> syntax.Hops:
+        return syntax.Hops(count, count, span)
+
+    def hops_range(self, span: Span, star: Token, low: Any, high: Any) -> syntax.Hops:
+        return syntax.Hops(low, high, span)
 
     # ------------------------------------------------------------ expressions
 
@@ -532,6 +644,7 @@ def _unquoted(token: Token) -> str:
 
 
 LISTS = frozenset({
-    "parameters", "record", "returned", "arguments", "columns", "outputs", "order", "assignments", "values",
+    "parameters", "record", "returned", "arguments", "columns", "outputs", "order", "assignments", "values", "patterns",
+    "variables", "labels",
 })  # fmt: skip
 """Rules whose node is the tuple of their parts."""

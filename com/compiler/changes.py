@@ -471,11 +471,12 @@ class _Insert(_Write):
     # ------------------------------------------------------------ a query, without conflict
 
     def query(self) -> ir.Select | ir.Tuples:
-        """What is inserted, its columns named as the target's."""
+        """What is inserted, its columns named as the target's; behind them what only `on conflict` takes."""
         op = self.op
         if isinstance(op.source, ir.Select):
-            outputs = tuple(ir.Output(n, o.expr) for n, o in zip(op.columns, op.source.columns, strict=True))
-            return op.source.with_(columns=outputs)
+            given = op.source.columns
+            outputs = tuple(ir.Output(n, o.expr) for n, o in zip(op.columns, given, strict=False))
+            return op.source.with_(columns=outputs + given[len(outputs) :])
         if isinstance(op.source, ir.Tuples):
             return op.source
         span = self.step.span
@@ -681,7 +682,8 @@ class _Insert(_Write):
         if not reads_tables(query):
             return query
         exprs = query.rows[0] if isinstance(query, ir.Tuples) else [o.expr for o in query.columns]
-        fields = tuple(Field(n, e.type, e.nullable) for n, e in zip(self.op.columns, exprs, strict=True))
+        names = self.op.columns if isinstance(query, ir.Tuples) else [o.name for o in query.columns]
+        fields = tuple(Field(n, e.type, e.nullable) for n, e in zip(names, exprs, strict=True))
         s = self.sql(query)
         if isinstance(query, ir.Tuples):
             source, order = self.rows(s, query)
@@ -798,7 +800,8 @@ class _Insert(_Write):
         s = self.sql(query, conflict)
         source, _ = self.rows(s, query)
         s.names = {"excluded": SOURCE}
-        known_columns = {c: ir.Column(INT, True, self.step.span, "excluded", c) for c in self.op.columns}
+        names = self.op.columns if isinstance(query, ir.Tuples) else [o.name for o in query.columns]
+        known_columns = {c: ir.Column(INT, True, self.step.span, "excluded", c) for c in names}
         for _, e in conflict.assignments:
             self._proposed(e, dict(known_columns))
         assigned = [(c, s.expr(e)) for c, e in conflict.assignments]

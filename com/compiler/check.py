@@ -14,11 +14,14 @@ from typing import assert_never
 from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.conversions import bare
+from com.compiler.effecting import Effecting
+from com.compiler.matching import Matching, read
 from com.compiler.names import Block, Entry, Env, near_names
 from com.compiler.resolve import CLOCK, present
 from com.compiler.writes import Writes
 from com.diagnostics import Diagnostic, Edit, Fix, has_errors
 from com.functions import RowsField, Signature
+from com.node import walk
 from com.plan import Constant, Effect, Field, Parameter, Ref, Scalar
 from com.schema import UNKNOWN, Schema, Type
 from com.source import Span
@@ -99,16 +102,12 @@ class _Checker(Writes):
         if self.returned:
             return None
         here = {id(s) for s in body}
-        last = [
-            entry
-            for entry, step in self.steps
-            if id(step) in here and isinstance(step.operation, syntax.Query | syntax.Call)
-        ]
+        last = [entry for entry, step in self.steps if id(step) in here and _reads(step.operation)]
         return last[-1].ref if last else None
 
     def _unused(self, result: Ref | None) -> None:
         for entry, step in self.steps:
-            reads = isinstance(step.operation, syntax.Query | syntax.Call)
+            reads = _reads(step.operation)
             asserts = step.shape is not None and step.shape.card != "many"
             if reads and not entry.used and not asserts and entry.ref != result and entry.fields:
                 self.report(messages.UnusedStep(step.name.text), step.name.span)
@@ -183,6 +182,8 @@ class _Checker(Writes):
         for node in body:
             self.reads = {}
             match node:
+                case syntax.Step(operation=syntax.Graph() as graph):
+                    made += self._graph_step(node, graph)
                 case syntax.Step():
                     step = self._step(node)
                     if step is not None:
@@ -312,6 +313,51 @@ class _Checker(Writes):
 
     # ------------------------------------------------------------ steps
 
+    def _graph_step(self, node: syntax.Step, graph: syntax.Graph) -> list[ir.Statement]:
+        """A step on the graph, as the SQL steps that mean the same; those before the last are seen by it alone."""
+        known = len(self.steps)
+        statements: list[syntax.Statement] = []
+        if _reads(graph):
+            work = Matching(self.schema, graph)
+            operation = read(work)
+            if operation is not None:
+                statements = [*work.asserts(), node.with_(operation=operation)]
+        else:
+            work = Effecting(self.schema, graph, node)
+            statements = work.statements()
+        self.diagnostics += work.found
+        if not statements or has_errors(work.found):
+            for place in (n for n in walk(graph) if isinstance(n, syntax.Placeholder)):
+                self._mark_used(place)
+            self._enter(node, Entry(self._ref(node), (), "many", node.name.span, open=True))
+            return []
+        made, _ = self._body(tuple(statements), (False, False))
+        self.steps[known:] = [(entry, node) for entry, _ in self.steps[known:]]
+        for name in [n for n in self.block.entries if n.startswith(f"{node.name.text}.")]:
+            del self.block.entries[name]
+        return list(made)
+
+    def _mark_used(self, place: syntax.Placeholder) -> None:
+        """What a step that could not be read names is no less used for it."""
+        entry = self.block.find(place.name) or self.parameter(place.name)
+        if entry is not None:
+            entry.used = True
+
+    def _ref(self, node: syntax.Step) -> Ref:
+        self.slots += 1
+        return Ref("step", node.name.text, self.slots)
+
+    def _enter(self, node: syntax.Step, entry: Entry) -> None:
+        """Make a step known to those that follow."""
+        name = node.name.text
+        if name.lower() in ("now", "today"):
+            self.report(messages.ReservedName(name), node.name.span)
+        if name in self.block.entries and self.block.entries[name].ref.kind == "step":
+            first = self.block.entries[name].span
+            self.report(messages.DuplicateStep(name), node.name.span, notes=((first, "the first one"),))
+        self.block.entries[name] = entry
+        self.steps.append((entry, node))
+
     def _step(self, node: syntax.Step) -> ir.Step | None:
         name = node.name.text
         operation: ir.Operation | None = None
@@ -324,6 +370,13 @@ class _Checker(Writes):
             case syntax.Query() as query:
                 relation = self.query(query, None, observed=True)
                 operation, fields, card, keys = ir.Read(relation.query), relation.fields, relation.card, relation.keys
+                if (
+                    name.endswith(".match")
+                    and isinstance(relation.query, ir.Select)
+                    and relation.query.where is not None
+                ):
+                    for place, step, shown in self.hidden_maybes(relation.query.where):
+                        self.report(messages.MaybeMissing(shown, step, "the match of this write"), place)
                 is_open = relation.open
             case syntax.Insert() | syntax.Update() | syntax.Delete() as write:
                 if isinstance(write, syntax.Insert):
@@ -338,21 +391,16 @@ class _Checker(Writes):
             case syntax.Call() as call:
                 operation, fields, card = self._call(node, call)
                 effects = (Effect("call", call.name.text),)
+            case syntax.Graph():
+                raise AssertionError("it has become other steps")
             case _:
                 assert_never(node.operation)
         shape = node.shape.card if node.shape is not None else card
         if node.shape is not None and node.shape.fields and not isinstance(node.operation, syntax.Call):
             fields = self._as_declared(node, node.shape, fields)
-        if name.lower() in ("now", "today"):
-            self.report(messages.ReservedName(name), node.name.span)
-        if name in self.block.entries and self.block.entries[name].ref.kind == "step":
-            first = self.block.entries[name].span
-            self.report(messages.DuplicateStep(name), node.name.span, notes=((first, "the first one"),))
-        self.slots += 1
-        ref = Ref("step", name, self.slots)
+        ref = self._ref(node)
         entry = Entry(ref, fields, shape, node.name.span, keys, open=is_open or operation is None)
-        self.block.entries[name] = entry
-        self.steps.append((entry, node))
+        self._enter(node, entry)
         done = self._account(effects)
         if operation is None:
             return None
@@ -480,6 +528,13 @@ def _marked(body: tuple[ir.Statement, ...], needed: set[Ref]) -> tuple[ir.Statem
             case _:
                 made.append(node)
     return tuple(made)
+
+
+def _reads(operation: syntax.Operation) -> bool:
+    """True if a step is there for its rows."""
+    if isinstance(operation, syntax.Graph):
+        return all(isinstance(c, syntax.Unwind | syntax.Match) for c in operation.clauses)
+    return isinstance(operation, syntax.Query | syntax.Call)
 
 
 def _title(lines: tuple[str, ...]) -> str:

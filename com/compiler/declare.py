@@ -9,14 +9,14 @@ from __future__ import annotations
 from com.compiler import syntax
 from com.compiler.parse import parse_expression
 from com.compiler.syntax import Name
-from com.schema import Column, Schema, Table, Type
+from com.schema import Column, EdgeTable, End, Graph, Schema, Table, Type, Vertex, all_properties
 from com.source import NOWHERE, Source
 
 
 def declare(schema: Schema) -> tuple[syntax.SchemaFile, tuple[str, ...]]:
     """The tree of a schema file, and a line for each thing left out."""
     left_out: list[str] = []
-    items: list[syntax.CreateTable | syntax.CreateIndex] = []
+    items: list[syntax.CreateTable | syntax.CreateIndex | syntax.CreateGraph] = []
     for table in schema.tables:
         if table.is_view:
             left_out.append(f"view {table.name}")
@@ -26,7 +26,41 @@ def declare(schema: Schema) -> tuple[syntax.SchemaFile, tuple[str, ...]]:
             syntax.CreateIndex(_name(i.name), _name(table.name), _names(i.columns), False, (), NOWHERE)
             for i in table.indexes
         ]
+    if schema.declared is not None:
+        items.append(declare_graph(schema.declared, schema))
     return syntax.SchemaFile(tuple(items), (), NOWHERE), tuple(left_out)
+
+
+def declare_graph(graph: Graph, schema: Schema) -> syntax.CreateGraph:
+    """The statement that declares a graph."""
+    vertices = tuple(
+        syntax.VertexDef(_name(v.table), (), _labels(v), _properties(v, schema), NOWHERE) for v in graph.vertices
+    )
+    edges = tuple(
+        syntax.EdgeDef(
+            _name(e.table), (), _end(e.source), _end(e.destination), _labels(e), _properties(e, schema), NOWHERE
+        )
+        for e in graph.edges
+    )
+    return syntax.CreateGraph(_name(graph.name), vertices, edges, (), NOWHERE)
+
+
+def _labels(element: Vertex | EdgeTable) -> tuple[Name, ...]:
+    return () if element.labels == (element.table,) else _names(element.labels)
+
+
+def _properties(element: Vertex | EdgeTable, schema: Schema) -> tuple[syntax.PropertyColumn, ...] | None:
+    table = schema.table(element.table)
+    if table is not None and element.properties == all_properties(table):
+        return None
+    return tuple(
+        syntax.PropertyColumn(_name(column), None if name == column else _name(name), NOWHERE)
+        for name, column in element.properties
+    )
+
+
+def _end(end: End) -> syntax.EndDef:
+    return syntax.EndDef(_names(end.columns), _name(end.table), _names(end.target), NOWHERE)
 
 
 def _table(table: Table, left_out: list[str]) -> syntax.CreateTable:

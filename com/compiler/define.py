@@ -6,6 +6,8 @@ Defaults and checks are kept as com text, in the formatter's spelling.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from com import diagnostics as messages
 from com.compiler import syntax
 from com.compiler.check import check_condition, check_default
@@ -13,7 +15,20 @@ from com.compiler.expressions import Expressions
 from com.compiler.names import Env, near_names, spelled
 from com.compiler.show import show
 from com.diagnostics import Diagnostic, has_errors
-from com.schema import Check, Column, ForeignKey, Index, Schema, Table
+from com.functions import Signature
+from com.schema import (
+    Check,
+    Column,
+    EdgeTable,
+    End,
+    ForeignKey,
+    Graph,
+    Index,
+    Schema,
+    Table,
+    Vertex,
+    all_properties,
+)
 
 
 def define(file: syntax.SchemaFile) -> tuple[Schema | None, list[Diagnostic]]:
@@ -24,6 +39,10 @@ def define(file: syntax.SchemaFile) -> tuple[Schema | None, list[Diagnostic]]:
 class _Definer(Expressions):
     def subquery(self, query: syntax.Query, env: Env) -> tuple[object, tuple[object, ...], str]:  # type: ignore[override]
         raise AssertionError("types hold no query")
+
+    def __init__(self, schema: Schema, calls: Mapping[str, Signature]) -> None:
+        super().__init__(schema, calls)
+        self._foreign: dict[str, tuple[ForeignKey, ...]] = {}
 
     def schema_of(self, file: syntax.SchemaFile) -> tuple[Schema | None, list[Diagnostic]]:
         tables: dict[str, Table] = {}
@@ -43,7 +62,12 @@ class _Definer(Expressions):
                 self._index(item, tables)
         for name, node in nodes.items():
             tables[name] = tables[name].with_(foreign_keys=self._references(node, tables))
-        made = Schema(tuple(sorted(tables.values(), key=lambda t: t.name)))
+            self._foreign[name] = tables[name].foreign_keys
+        graphs = [item for item in file.items if isinstance(item, syntax.CreateGraph)]
+        for extra in graphs[1:]:
+            self.report(messages.DuplicateName("property graph", extra.name.text), extra.name.span)
+        graph = self._graph(graphs[0], tables) if graphs else None
+        made = Schema(tuple(sorted(tables.values(), key=lambda t: t.name)), graph)
         if not has_errors(self.diagnostics):
             for name, node in nodes.items():
                 self._expressions(node, made, name)
@@ -144,6 +168,86 @@ class _Definer(Expressions):
             return None
         return ForeignKey(columns, table.name, target)
 
+    # ------------------------------------------------------------ the property graph
+
+    def _graph(self, node: syntax.CreateGraph, tables: dict[str, Table]) -> Graph:
+        vertices: dict[str, Vertex] = {}
+        for one in node.vertices:
+            table = self._element(one, tables)
+            if table is not None and table.name in vertices:
+                self.report(messages.DuplicateName("vertex table", table.name), one.table.span)
+            elif table is not None:
+                vertices[table.name] = Vertex(table.name, _labels(one, table), self._properties(one, table))
+        edges: list[EdgeTable] = []
+        for edge in node.edges:
+            table = self._element(edge, tables)
+            if table is None:
+                continue
+            source, destination = (self._end(e, table, vertices, tables) for e in (edge.source, edge.destination))
+            if source is not None and destination is not None:
+                made = EdgeTable(table.name, _labels(edge, table), self._properties(edge, table), source, destination)
+                edges.append(made)
+        return Graph(node.name.text, tuple(vertices.values()), tuple(edges))
+
+    def _element(self, node: syntax.VertexDef | syntax.EdgeDef, tables: dict[str, Table]) -> Table | None:
+        """The table of an element, whose rows its primary key tells apart."""
+        fits = spelled(node.table.text, tables)
+        if len(fits) != 1:
+            self.report(messages.UnknownTable(node.table.text, near_names(node.table.text, tables)), node.table.span)
+            return None
+        table = tables[fits[0]]
+        names = [c.name for c in table.columns]
+        key = tuple(self._known(k, names, table.name) for k in node.key)
+        if not table.primary_key:
+            self._no_element(node.table, "it has no primary key", "give the table a primary key")
+            return None
+        if key and set(key) != set(table.primary_key) and set(names) >= set(key):
+            shown = f"its primary key is ({', '.join(table.primary_key)})"
+            self._no_element(node.table, shown, "leave key (…) out: it is the primary key")
+        return table
+
+    def _no_element(self, name: syntax.Name, detail: str, instead: str) -> None:
+        self.report(messages.BadGraph(name.text, detail, instead), name.span)
+
+    def _properties(self, node: syntax.VertexDef | syntax.EdgeDef, table: Table) -> tuple[tuple[str, str], ...]:
+        if node.properties is None:
+            return all_properties(table)
+        names = [c.name for c in table.columns]
+        made: dict[str, str] = {}
+        for one in node.properties:
+            column = self._known(one.column, names, table.name)
+            name = one.name.text if one.name is not None else column
+            if name in made:
+                self.report(messages.DuplicateName("property", name), one.span)
+            made[name] = column
+        return tuple(made.items())
+
+    def _end(
+        self, node: syntax.EndDef, table: Table, vertices: dict[str, Vertex], tables: dict[str, Table]
+    ) -> End | None:
+        fits = spelled(node.table.text, vertices)
+        if len(fits) != 1:
+            near = near_names(node.table.text, vertices, "vertex table")
+            self.report(messages.UnknownTable(node.table.text, near), node.table.span)
+            return None
+        vertex = tables[fits[0]]
+        target = tuple(self._known(c, [k.name for k in vertex.columns], vertex.name) for c in node.target)
+        columns = tuple(self._known(c, [k.name for k in table.columns], table.name) for c in node.columns)
+        if not columns:
+            keys = [k for k in self._foreign.get(table.name, ()) if k.table == vertex.name]
+            if len(keys) != 1:
+                detail = f"{len(keys)} foreign keys lead to {vertex.name}"
+                self._no_element(node.table, detail, f"write key (columns) references {vertex.name} (columns)")
+                return None
+            return End(keys[0].columns, vertex.name, keys[0].target)
+        target = target or vertex.primary_key
+        if not any(set(k) == set(target) for k in vertex.keys) or len(target) != len(columns):
+            keys_shown = " or ".join(f"({', '.join(k)})" for k in vertex.keys)
+            detail = f"({', '.join(target)}) is no key of {vertex.name} that ({', '.join(columns)}) could hold"
+            self._no_element(node.table, detail, f"name as many columns as its key has: {keys_shown}")
+            return None
+        return End(columns, vertex.name, target)
+
     def _expressions(self, node: syntax.CreateTable, schema: Schema, name: str) -> None:
         """Check the checks and defaults, now that all tables are known."""
         table = schema.table(name)
@@ -158,3 +262,7 @@ class _Definer(Expressions):
                 column = table.column(item.name.text)
                 if column is not None:
                     self.diagnostics += check_default(item.default, column.type)[1]
+
+
+def _labels(node: syntax.VertexDef | syntax.EdgeDef, table: Table) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(label.text for label in node.labels)) or (table.name,)

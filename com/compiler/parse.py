@@ -22,7 +22,7 @@ from typing import Any
 from com import diagnostics as messages
 from com.compiler import syntax
 from com.compiler.build import LISTS, Builder, Token
-from com.compiler.slips import Lexed, Trouble, begins_statement, explain, is_else_if, read_slip
+from com.compiler.slips import Lexed, Trouble, begins_statement, explain, is_else_if, is_graph, read_slip
 from com.diagnostics import Diagnostic, has_errors
 from com.node import Node, children
 from com.source import Source, Span
@@ -202,7 +202,6 @@ def _lexer(patterns: dict[str, str], marks: Iterable[str]) -> str:
         ("slip_comment", r"/\*.*?(?:\*/|\Z)|^[ \t]*(?://|#)[^\n]*"),
         ("slip_fence", r"^[ \t]*(?:```|~~~)[^\n]*"),
         ("slip_word", r"==|&&|`[^`\n]+`|\$\{[^\W\d]\w*(?:\.[^\W\d]\w*)?\}|@[^\W\d]\w*|‘[^’\n]*’|“[^”\n]*”|≠|≤|≥"),
-        ("CHARACTER", r"\.\.|\|(?!\|)"),
         ("MARK", mark),
         ("slip_open", r"'[^\n]*|\"[^\n]*"),
         ("slip_dollar", r"\$"),
@@ -299,7 +298,7 @@ class _Reading:
             elif kind == "COMMENT":
                 own = not text[text.rfind("\n", 0, at) + 1 : at].strip("\ufeff \t\r\f\v")
                 self.comments[match.end()] = syntax.Comment(word.rstrip(), own, Span(at, match.end()))
-            elif kind in ("PLACE", "NUMBER", "STRING", "QNAME", "CHARACTER"):
+            elif kind in ("PLACE", "NUMBER", "STRING", "QNAME"):
                 tokens.append((kind, word, at, match.end()))
             else:
                 assert kind is not None
@@ -503,7 +502,7 @@ class _Reading:
             del tokens[at : at + len(new)]
         if base < 0:
             return -1
-        if isinstance(diagnostic.message, messages.NotYet):
+        if isinstance(diagnostic.message, messages.NotYet) or is_graph(tokens, first):
             while tokens[at][0] not in ("SEMICOLON", "$END"):  # its clauses are no statements, even `return`
                 at += 1
         del states[base + 1 :], values[base + 1 :], begins[base + 1 :]

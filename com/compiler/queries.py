@@ -12,7 +12,7 @@ from com import diagnostics as messages
 from com.compiler import ir, syntax
 from com.compiler.expressions import Expressions
 from com.compiler.names import Env, Seen, near_names, spelled
-from com.compiler.resolve import columns_in
+from com.compiler.resolve import POSITION, columns_in
 from com.diagnostics import Edit, Fix
 from com.node import Node, children, rebuild
 from com.plan import Field
@@ -21,9 +21,6 @@ from com.source import Span
 
 Place = tuple[str, str]
 """A column of a source: (alias, name)."""
-
-POSITION = "com_n"
-"""The pseudo-column that numbers a step's rows."""
 
 _KEEPING = {
     ("int", "text"), ("int", "decimal"), ("date", "text"), ("date", "timestamp"), ("bool", "text"), ("bool", "int"),

@@ -15,8 +15,11 @@ from com.diagnostics import Diagnostic, Edit, Fix, Message
 from com.functions import Signature
 from com.node import Node, children
 from com.plan import Field, Ref
-from com.schema import DATE, TIMESTAMP, UNKNOWN, Schema
+from com.schema import DATE, INT, TIMESTAMP, UNKNOWN, Schema
 from com.source import Span
+
+POSITION = "com_n"
+"""The pseudo-column that numbers a step's rows."""
 
 CLOCK = {"now": TIMESTAMP, "today": DATE}
 """The placeholders that every program has."""
@@ -128,6 +131,8 @@ class Resolution:
         if len(fits) > 1:
             self.report(messages.AmbiguousName(name, ", ".join(fits)), node.name.span)
             return self.poison(node.span)
+        if name == POSITION and seen.order == (POSITION,):
+            return ir.Column(INT, False, node.span, seen.alias, POSITION)
         if not fits and not seen.open:
             hidden = spelled(name, seen.unusable)
             if hidden:

@@ -5,6 +5,8 @@ Takes a loop's IR; gives its steps as they are for all rows at once, or None whe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from com.compiler import ir
 from com.node import Node, children, rebuild, walk
 from com.plan import Ref
@@ -56,8 +58,10 @@ def _fits(step: ir.Step, loop: ir.ForEach) -> bool:
     if step.needed:
         return False
     match step.operation:
-        case ir.Insert(source=ir.Tuples(rows=(_,)), conflict=None, table=table):
-            return not _names_itself(table)
+        case ir.Insert(source=ir.Tuples(rows=(_,)), table=table, conflict=conflict, returning=returning):
+            keys = {c for key in table.keys for c in key}
+            changed = conflict.assignments if conflict is not None else ()
+            return not _names_itself(table) and not returning and not any(name in keys for name, _ in changed)
         case ir.Update(source=None, table=table, assignments=assignments):
             keys = {c for key in table.keys for c in key}
             return not any(name in keys for name, _ in assignments)
@@ -117,16 +121,56 @@ def _as_set(step: ir.Step, loop: ir.ForEach) -> tuple[tuple[str, ...], SetStep] 
         values = rebuild(op.source.rows[0], put)
         outputs = tuple(ir.Output(c, e) for c, e in zip(op.columns, values, strict=True))
         key = ir.OrderKey(ir.Column(INT, False, step.span, LOOP, "com_n"), False, False)
+        pins: tuple[str, ...] = ()
+        if op.conflict is not None:
+            found = _proposed_pins(op, op.conflict, variable)
+            if found is None:
+                return None
+            pins = found if op.conflict.assignments else ()  # of rows that are left alone any number may be one
+            op, outputs = _carrying(op, op.conflict, outputs, put)
         query = ir.Select(False, outputs, rows, None, (), None, (key,), None, None)
-        return (), SetStep(step.with_(operation=op.with_(source=query), inferred="many"), None)
-    pins = _pins(op, variable)
-    if pins is None:
+        return pins, SetStep(step.with_(operation=op.with_(source=query), inferred="many"), None)
+    met = _pins(op, variable)
+    if met is None:
         return None
     if isinstance(op, ir.Update):
         assigned = tuple((c, rebuild(e, put)) for c, e in op.assignments)
         op = op.with_(assignments=assigned)
     op = op.with_(where=rebuild(op.where, put))
-    return pins, SetStep(step.with_(operation=op, inferred="many"), rows)
+    return met, SetStep(step.with_(operation=op, inferred="many"), rows)
+
+
+def _proposed_pins(op: ir.Insert, conflict: ir.Conflict, variable: Ref) -> tuple[str, ...] | None:
+    """The columns of the loop's row that are the key which conflicts; None unless they tell its rows apart."""
+    assert isinstance(op.source, ir.Tuples)
+    known = dict(zip(op.columns, op.source.rows[0], strict=True))
+    pins = []
+    for name in conflict.columns:
+        value = known.get(name)
+        place = _place(value, variable) if value is not None else None
+        if place is not None:
+            pins.append(place)
+        elif not isinstance(value, ir.Value | ir.Constant):
+            return None
+    return tuple(dict.fromkeys(pins)) or None
+
+
+def _carrying(
+    op: ir.Insert, conflict: ir.Conflict, outputs: tuple[ir.Output, ...], put: Callable[[Node], Node]
+) -> tuple[ir.Insert, tuple[ir.Output, ...]]:
+    """The insert with the loop's values that its assignments take as columns of the proposed rows."""
+    extra: dict[ir.Column, str] = {}
+
+    def carry(node: Node) -> Node:
+        made = put(node)
+        if made is node or not isinstance(made, ir.Column):
+            return made
+        name = extra.setdefault(made, f"com_x{len(extra) + 1}")
+        return made.with_(alias="excluded", name=name)
+
+    assigned = tuple((c, rebuild(e, carry)) for c, e in conflict.assignments)
+    more = tuple(ir.Output(name, made) for made, name in extra.items())
+    return op.with_(conflict=conflict.with_(assignments=assigned)), (*outputs, *more)
 
 
 def _pins(op: ir.Update | ir.Delete, variable: Ref) -> tuple[str, ...] | None:

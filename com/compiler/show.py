@@ -56,7 +56,7 @@ class _Shower:
                 return self.program(node)
             case syntax.SchemaFile():
                 return self.file(node.items, [])
-            case syntax.Header() | syntax.CreateTable() | syntax.CreateIndex():
+            case syntax.Header() | syntax.CreateTable() | syntax.CreateIndex() | syntax.CreateGraph():
                 return self.statement(node)
             case (
                 syntax.Step()
@@ -69,7 +69,7 @@ class _Shower:
                 | syntax.Answer()
             ):
                 return self.statement(node)
-            case syntax.Query() | syntax.Insert() | syntax.Update() | syntax.Delete() | syntax.Call():
+            case syntax.Query() | syntax.Insert() | syntax.Update() | syntax.Delete() | syntax.Call() | syntax.Graph():
                 return ("group", self.operation(node))
             case syntax.Select() | syntax.SetOperation():
                 return ("group", self.body(node))
@@ -178,6 +178,13 @@ class _Shower:
                 unique = "unique " if node.unique else ""
                 head = f"create {unique}index {_name(node.name)} on {_name(node.table)} "
                 return [head, _names(node.columns), ";"]
+            case syntax.CreateGraph():
+                docs: list[Doc] = [self.element_tables("vertex", node.vertices, "")]
+                if node.edges:
+                    docs += [*self.gap(node.edges[0].span.start), LINE, self.element_tables("edge", node.edges, ";")]
+                else:
+                    docs.append(";")
+                return [f"create property graph {_name(node.name)}", ("nest", [LINE, *docs])]
         raise AssertionError(node)
 
     def if_(self, node: syntax.If) -> list[Doc]:
@@ -230,6 +237,27 @@ class _Shower:
             docs += [" ", _reference(reference)]
         return docs
 
+    def element_tables(self, word: str, nodes: Sequence[Any], end: str) -> Doc:
+        inner = self.listed(nodes, self.element)
+        return ("group", [f"{word} tables (", ("nest", [SOFT, *inner]), SOFT, f"){end}"])
+
+    def element(self, node: Any) -> Doc:
+        docs: list[Doc] = [_name(node.table)]
+        if node.key:
+            docs += [" key ", _names(node.key)]
+        if isinstance(node, syntax.EdgeDef):
+            docs += [LINE, "source ", self.end(node.source), LINE, "destination ", self.end(node.destination)]
+        options: list[Doc] = [f"label {_word(label)}" for label in node.labels]
+        if node.properties is not None:
+            shown = [_name(p.column) + _alias(p.name) for p in node.properties]
+            options.append(["properties ", _parenthesised(_filled(shown))] if shown else "no properties")
+        return [docs[0], ("nest", [*docs[1:], *[part for option in options for part in (LINE, option)]])]
+
+    def end(self, node: syntax.EndDef) -> Doc:
+        docs: list[Doc] = ["key ", _names(node.columns), " "] if node.columns else []
+        docs.append(f"references {_name(node.table)}")
+        return [*docs, " ", _names(node.target)] if node.target else docs
+
     # ------------------------------------------------------------ operations
 
     def operation(self, node: Any) -> list[Doc]:
@@ -250,13 +278,90 @@ class _Shower:
             case syntax.Call():
                 inner = self.listed(node.arguments, self.argument)
                 return [f"call {_name(node.name)}", _parenthesised(inner)]
+            case syntax.Graph():
+                return self.graph(node)
         raise AssertionError(node)
+
+    # ------------------------------------------------------------ graph operations
+
+    def graph(self, node: syntax.Graph) -> list[Doc]:
+        docs: list[Doc] = []
+        for clause in (*node.clauses, *((node.returned,) if node.returned else ())):
+            if docs:
+                docs += [*self.gap(clause.span.start), LINE]
+            docs += self.graph_clause(clause)
+        return docs
+
+    def graph_clause(self, node: Any) -> list[Doc]:
+        match node:
+            case syntax.Unwind():
+                return [f"unwind {_place(node.place)} as {_label(node.variable)}"]
+            case syntax.Match():
+                word = "optional match " if node.optional else "match "
+                return [word, self.patterns(node.patterns), *self.clause("where", node.where)]
+            case syntax.Create():
+                return ["create ", self.patterns(node.patterns)]
+            case syntax.Merge():
+                docs: list[Doc] = ["merge ", ("nest", [("group", self.pattern(node.pattern))])]
+                for action in node.actions:
+                    docs += [*self.gap(action.span.start), LINE]
+                    docs += [f"on {action.kind} set ", self.assignments(action.assignments)]
+                return docs
+            case syntax.SetClause():
+                return ["set ", self.assignments(node.assignments)]
+            case syntax.Detach():
+                word = "detach delete " if node.detach else "delete "
+                return [word, *_filled([_name(name) for name in node.variables])]
+            case syntax.GraphReturn():
+                word = "return distinct " if node.distinct else "return "
+                outputs = ("nest", [("group", self.listed(node.items, self.output))])
+                return [word, outputs, *self.tail(node)]
+        raise AssertionError(node)
+
+    def patterns(self, nodes: Sequence[syntax.Pattern]) -> Doc:
+        return ("nest", [("group", self.listed(nodes, self.pattern))])
+
+    def pattern(self, node: syntax.Pattern) -> list[Doc]:
+        docs: list[Doc] = [f"{_name(node.variable)} = "] if node.variable is not None else []
+        if node.shortest:
+            docs.append("any shortest ")
+        return [*docs, *[self.pattern_element(element) for element in node.elements]]
+
+    def pattern_element(self, node: Any) -> Doc:
+        hops = self.hops(node.hops) if isinstance(node, syntax.EdgePattern) and node.hops is not None else []
+        parts: list[Doc] = []
+        labels = "|".join(_word(label) for label in node.labels)
+        head = (_name(node.variable) if node.variable is not None else "") + (f":{labels}" if labels else "")
+        if head or hops:
+            parts.append([head, *hops])
+        if node.properties:
+            shown = [[f"{_word(p.name)}: ", self.expr(p.value)] for p in node.properties]
+            parts.append(["{", *_filled([("group", doc) for doc in shown]), "}"])
+        if node.where is not None:
+            parts.append(["where ", ("group", [self.expr(node.where)])])
+        inner = [doc for index, part in enumerate(parts) for doc in ([" ", part] if index else [part])]
+        if isinstance(node, syntax.NodePattern):
+            return ["(", ("nest", inner), ")"]
+        left = "<-" if node.direction == "left" else "-"
+        right = "->" if node.direction == "right" else "-"
+        return [left, "[", ("nest", inner), "]", right] if inner else left + right
+
+    def hops(self, node: syntax.Hops) -> list[Doc]:
+        low = self.expr(node.low) if node.low is not None else ""
+        if node.low is not None and node.low == node.high:
+            return ["*", low]
+        return ["*", low, *([".."] if node.low is not None or node.high is not None else []),
+                self.expr(node.high) if node.high is not None else ""]  # fmt: skip
 
     def argument(self, node: syntax.Argument) -> Doc:
         return [f"{_name(node.name)} => ", self.expr(node.value)] if node.name else self.expr(node.value)
 
     def query(self, node: syntax.Query) -> list[Doc]:
-        docs = self.body(node.body)
+        return self.body(node.body) + self.tail(node)
+
+    def tail(self, node: syntax.Query | syntax.GraphReturn) -> list[Doc]:
+        """What orders and cuts a result."""
+        docs: list[Doc] = []
         if node.order:
             docs += self.gap(node.order[0].span.start)
             docs += [LINE, "order by ", ("nest", [("group", self.listed(node.order, self.order_key))])]
@@ -611,7 +716,9 @@ def _apart(previous: Any, node: Any) -> bool:
     if getattr(node, "title", ()) or isinstance(previous, syntax.Header):
         return True
     if isinstance(node, syntax.CreateTable | syntax.CreateIndex):
-        return False
+        return isinstance(previous, syntax.CreateGraph)
+    if isinstance(node, syntax.CreateGraph):
+        return True
     outcome = syntax.ReturnRows | syntax.ReturnQuery | syntax.ReturnValues | syntax.Answer
     if isinstance(previous, outcome):
         return not isinstance(node, outcome | syntax.If)

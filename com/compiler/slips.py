@@ -79,7 +79,17 @@ Said = tuple[Diagnostic, Repair]
 
 # What stands where a rule is wanted; the first that is wanted is told.
 _WANTED = {
-    "operation": "select, insert, update, delete or call",
+    "operation": "select, insert, update, delete, call or match",
+    "graph_name": "the graph's name",
+    "vertex_table": "a table's name",
+    "edge_table": "a table's name",
+    "end": "key (columns) references a vertex table",
+    "label_name": "a label",
+    "property_name": "a property's name",
+    "pattern": "a pattern such as (a:Label)",
+    "node_pattern": "a node such as (a:Label)",
+    "on_action": "on create set or on match set",
+    "variable": "a variable of a pattern",
     "step_name": "the step's name",
     "program_name": "the program's name",
     "parameter_name": "a parameter's name",
@@ -122,7 +132,7 @@ _WANTED = {
     "select": "select",
     "default_value": "a constant",
     "item": "a statement: step, for each, if, assert, return or answer",
-    "schema_item": "create table or create index",
+    "schema_item": "create table, create index or create property graph",
 }
 
 _TEXTS = {
@@ -139,6 +149,18 @@ _QUIET = frozenset({
 _OPERATIONS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "CALL"})
 _STATEMENTS = frozenset({"STEP", "FOR", "IF", "ASSERT", "ANSWER", "RETURN", "PROGRAM"})
 _GRAPH = frozenset({"match", "optional", "unwind", "merge", "detach"})
+_NOT_CYPHER = {
+    "with": "end the step with return, and go on in another: match … where c.name in $step.name, or unwind $step as r",
+    "remove": "write set c.property = null",
+    "foreach": "write unwind $rows as r, or for each r in $rows { … }",
+    "call": "make the call a step of its own: step name: call …;",
+    "skip": "write limit n offset m",
+    "union": "make each part a step, and join them: select … from $a union select … from $b",
+    "shortestpath": "write match p = any shortest (a)-[:TYPE*1..8]->(b)",
+    "allshortestpaths": "write match p = any shortest (a)-[:TYPE*1..8]->(b)",
+    "using": "leave it out: there are no hints",
+}
+"""What openCypher has and com has not, and what to write there."""
 _TABLES_ARE_MADE = "a program changes rows, not tables: tables are made from a schema (com init)"
 _ONE_TRANSACTION = "leave it out: a program is one transaction, and assert undoes all of it"
 _NOT_STATEMENTS = {
@@ -538,9 +560,9 @@ def _steps(t: Trouble) -> Said | None:
         return _odd(t, "one, maybe or many", "")
     if "operation" not in t.wanted:
         return None
-    if t.lower in _GRAPH or (t.lower == "create" and t.after[0] == "LPAR"):
-        help_ = "write the step in SQL: select … from the tables of the graph"
-        return _at(t, messages.NotYet(f"a graph operation ({t.lower} …)", help_))
+    if t.lower == "detach" or t.kind == "SET":
+        written = "detach delete" if t.lower == "detach" else "set"
+        return _odd(t, _WANTED["operation"], f"write match (c:Label) where … {written} …")
     if t.lower in _NOT_STATEMENTS and t.after[0] != "LPAR":
         return _at(t, messages.NotInLanguage(t.lower, _NOT_STATEMENTS[t.lower]))
     if t.kind == "NAME" and t.after[0] == "LPAR":
@@ -574,7 +596,7 @@ def _ends(t: Trouble) -> Said | None:
             _said(messages.Unclosed("a parenthesis", ")"), Span(opened[2], opened[3])),
             (0, (t.new("RPAR"),)) if t.fits("RPAR") else None,
         )
-    if opened is not None and t.kind not in ("RPAR", "NAME", "CHARACTER") and t.fits("RPAR", t.kind):
+    if opened is not None and t.kind not in ("RPAR", "NAME", "VBAR", "RANGE") and t.fits("RPAR", t.kind):
         return _said(messages.Unclosed("a parenthesis", ")"), Span(opened[2], opened[3])), (0, (t.new("RPAR"),))
     if t.kind == "RPAR" and opened is None and t.at > t.first:
         return _odd(t, _expected(t), "leave it out: no ( is open here", ")")
@@ -625,6 +647,8 @@ def _spellings(t: Trouble) -> Said | None:
 def _operations(t: Trouble) -> Said | None:
     """Inside an operation."""
     tokens, at = t.tokens, t.at
+    if is_graph(tokens, t.first) and t.kind not in ("STRING", "QNAME") and (found := _graphs(t)) is not None:
+        return found
     kinds = [token[0] for token in tokens[max(t.first, at - 4) : at]]
     if kinds[-3:-1] == ["INSERT", "INTO"] and t.kind in ("VALUES", "SELECT"):
         columns = (t.new("LPAR"), t.new("NAME", "columns"), t.new("RPAR"))
@@ -667,11 +691,44 @@ def _operations(t: Trouble) -> Said | None:
     return None
 
 
+def is_graph(tokens: list[Token], first: int) -> bool:
+    """True if a statement is a step whose operation is one on the graph."""
+    for token in tokens[first : first + 20]:
+        if token[0] in ("MATCH", "UNWIND", "MERGE", "OPTIONAL", "DETACH"):
+            return True
+        if token[0] == "CREATE" or token[0] in _OPERATIONS:
+            return token[0] == "CREATE"
+        if token[0] in ("SEMICOLON", "$END"):
+            return False
+    return False
+
+
+def _graphs(t: Trouble) -> Said | None:
+    """Inside an operation on the graph."""
+    if t.lower in _NOT_CYPHER:
+        return _at(t, messages.NotInLanguage(t.lower, _NOT_CYPHER[t.lower]))
+    if t.kind == "VBAR":
+        return _odd(t, "] or )", "labels stand before hops: -[r:A|B*1..3]->, and or joins conditions")
+    if t.before[1].lower() == "skip" and t.kind in ("NUMBER", "PLACE"):
+        return _said(messages.NotInLanguage("skip", _NOT_CYPHER["skip"]), Span(t.before[2], t.before[3])), None
+    if t.lower == "as" and t.after[1].lower() == "of":
+        return _at(t, messages.NotInLanguage("as of in a match", "read the table in a SQL step"))
+    if t.kind == "LSQB" and t.fits("PLACE"):
+        help_ = "a list is a column of a step, or a parameter: names text[]; each row of it: unwind $step as r"
+        return _at(t, messages.NotInLanguage("a list in brackets", help_))
+    if t.kind == "LBRACE" and t.before[0] == "EXISTS":
+        help_ = "write optional match … and test a property of it with is not null, or exists (select …)"
+        return _at(t, messages.NotInLanguage("exists { … }", help_))
+    if t.kind == "PLUS" and t.after[0] == "EQUAL":
+        return _odd(t, "=", "set each property by name: set c.a = …, c.b = …", "+=")
+    if t.kind == "COLON" and t.before[0] in ("NAME", "QNAME") and "SET" in [k[0] for k in t.tokens[t.first : t.at]]:
+        return _at(t, messages.NotInLanguage("a label that is set", "a label is a table: create another node"))
+    return None
+
+
 def _schemas(t: Trouble) -> Said | None:
     if t.start != "schema":
         return None
-    if t.before[0] == "CREATE" and t.lower == "property":
-        return _at(t, messages.NotYet("create property graph", "leave it out"))
     if t.lower in ("auto_increment", "autoincrement") and t.fits("GENERATED"):
         meant = "generated always as identity"
         tokens = (t.new("GENERATED"), t.new("ALWAYS"), t.new("AS"), t.new("IDENTITY"))
@@ -679,7 +736,12 @@ def _schemas(t: Trouble) -> Said | None:
     if t.before[0] == "GENERATED" and t.lower == "by":
         return _odd(t, "always", "write generated always as identity", "by")
     if t.before[0] == "CREATE":
-        return _at(t, messages.NotInLanguage(f"create {t.lower}", "a schema holds create table and create index"))
+        return _at(
+            t,
+            messages.NotInLanguage(
+                f"create {t.lower}", "a schema holds create table, create index and create property graph"
+            ),
+        )
     if t.before[0] == "TABLE" and t.kind == "IF":
         return _at(t, messages.NotInLanguage("if not exists", "leave it out"))
     if t.at == t.first and t.kind in _STATEMENTS:
@@ -692,7 +754,7 @@ def _schemas(t: Trouble) -> Said | None:
 
 
 def _generic(t: Trouble) -> Said:
-    if t.kind == "CHARACTER":
+    if t.kind in ("VBAR", "RANGE"):
         help_ = _CHARACTERS.get(t.word, "a range is written between a and b")
         return _at(t, messages.UnknownCharacter(t.word, help_))
     named = {"alias", "column_name", "table_name", "table_ref", "step_name", "parameter_name", "column_label"}

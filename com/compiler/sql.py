@@ -515,7 +515,8 @@ class Sql:
             }
             self._cut(outer, q)
             return exp.Select(**outer)
-        made: dict[str, Any] = {"this": self._side(q.left, True), "expression": self._side(q.right, False)}
+        chained = q.op == "union" and q.all  # of many parts, which nested would be too deep for an engine
+        made: dict[str, Any] = {"this": self._side(q.left, True, chained), "expression": self._side(q.right, False)}
         self._cut(made, q)
         match q.op:
             case "union":
@@ -525,9 +526,9 @@ class Sql:
             case _:
                 return exp.Except(**made, distinct=True)
 
-    def _side(self, q: ir.Query, left: bool) -> Tree:
+    def _side(self, q: ir.Query, left: bool, chained: bool = False) -> Tree:
         made = self.query(q)
-        bare = isinstance(q, ir.Select) or (left and not q.all)
+        bare = isinstance(q, ir.Select) or (left and (not q.all or (chained and q.op == "union")))
         if bare and not q.order and q.limit is None and q.offset is None:
             return made
         return select([exp.Star()], derived(made, "com_s"))

@@ -405,6 +405,122 @@ class Call(Node):
     span: Span
 
 
+# ---------------------------------------------------------------- graph operations
+
+
+class Property(Node):
+    """`name: value`, in the braces of a pattern."""
+
+    name: Name
+    value: Expr
+    span: Span
+
+
+class NodePattern(Node):
+    """`(variable:Label|Other {name: value} where …)`, any part of which may be absent."""
+
+    variable: Name | None
+    labels: tuple[Name, ...]
+    properties: tuple[Property, ...]
+    where: Expr | None
+    span: Span
+
+
+class Hops(Node):
+    """`*low..high`. `*n` has two equal bounds; what was not written is None."""
+
+    low: Expr | None
+    high: Expr | None
+    span: Span
+
+
+class EdgePattern(Node):
+    """`-[variable:TYPE*1..3 {name: value} where …]->`; `direction` is right, left or both."""
+
+    variable: Name | None
+    labels: tuple[Name, ...]
+    direction: str
+    hops: Hops | None
+    properties: tuple[Property, ...]
+    where: Expr | None
+    span: Span
+
+
+class Pattern(Node):
+    """A path: nodes, with edges between them, in turn. `variable` names the whole."""
+
+    variable: Name | None
+    shortest: bool
+    elements: tuple[NodePattern | EdgePattern, ...]
+    span: Span
+
+
+class Unwind(Node):
+    """`unwind $rows as r`."""
+
+    place: Placeholder
+    variable: Name
+    span: Span
+
+
+class Match(Node):
+    optional: bool
+    patterns: tuple[Pattern, ...]
+    where: Expr | None
+    span: Span
+
+
+class Create(Node):
+    patterns: tuple[Pattern, ...]
+    span: Span
+
+
+class OnAction(Node):
+    """`on create set …`, or `on match set …`; `kind` is create or match."""
+
+    kind: str
+    assignments: tuple[Assignment, ...]
+    span: Span
+
+
+class Merge(Node):
+    pattern: Pattern
+    actions: tuple[OnAction, ...]
+    span: Span
+
+
+class SetClause(Node):
+    assignments: tuple[Assignment, ...]
+    span: Span
+
+
+class Detach(Node):
+    """`[detach] delete a, b`."""
+
+    detach: bool
+    variables: tuple[Name, ...]
+    span: Span
+
+
+class GraphReturn(Node):
+    """`return [distinct] … order by … limit …`, the last clause."""
+
+    distinct: bool
+    items: tuple[Item | Star, ...]
+    order: tuple[OrderKey, ...]
+    limit: Expr | None
+    offset: Expr | None
+    span: Span
+
+
+class Graph(Node):
+    """A graph operation: clauses in their order."""
+
+    clauses: tuple[Clause, ...]
+    returned: GraphReturn | None
+    span: Span
+
+
 # ---------------------------------------------------------------- statements
 
 
@@ -585,8 +701,55 @@ class CreateIndex(Node):
     span: Span
 
 
+class PropertyColumn(Node):
+    """`column [as name]`."""
+
+    column: Name
+    name: Name | None
+    span: Span
+
+
+class EndDef(Node):
+    """`key (columns) references table (target)`; columns that were not written are empty."""
+
+    columns: tuple[Name, ...]
+    table: Name
+    target: tuple[Name, ...]
+    span: Span
+
+
+class VertexDef(Node):
+    """A vertex table. `properties` is None for all columns, and empty for none."""
+
+    table: Name
+    key: tuple[Name, ...]
+    labels: tuple[Name, ...]
+    properties: tuple[PropertyColumn, ...] | None
+    span: Span
+
+
+class EdgeDef(Node):
+    """An edge table, with its two ends."""
+
+    table: Name
+    key: tuple[Name, ...]
+    source: EndDef
+    destination: EndDef
+    labels: tuple[Name, ...]
+    properties: tuple[PropertyColumn, ...] | None
+    span: Span
+
+
+class CreateGraph(Node):
+    name: Name
+    vertices: tuple[VertexDef, ...]
+    edges: tuple[EdgeDef, ...]
+    title: tuple[str, ...]
+    span: Span
+
+
 class SchemaFile(Node):
-    items: tuple[CreateTable | CreateIndex, ...]
+    items: tuple[CreateTable | CreateIndex | CreateGraph, ...]
     comments: tuple[Comment, ...]
     span: Span
 
@@ -618,6 +781,7 @@ Expr = (
 )
 TableRef = TableName | TablePlaceholder | Derived
 QueryBody = Select | SetOperation | Query
-Operation = Query | Insert | Update | Delete | Call
+Clause = Unwind | Match | Create | Merge | SetClause | Detach
+Operation = Query | Insert | Update | Delete | Call | Graph
 Return = ReturnRows | ReturnQuery | ReturnValues
 Statement = Step | ForEach | If | Assert | ReturnRows | ReturnQuery | ReturnValues | Answer

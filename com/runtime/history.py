@@ -91,7 +91,9 @@ class _Reader:
     def row(self, text: str | None) -> dict[str, Any] | None:
         if text is None:
             return None
-        return {name: _typed(value, self.types.get(name, UNKNOWN)) for name, value in _decode(text).items()}
+        read: dict[str, Any] = _decode(text)
+        columns = {name: read[name] for name in self.types if name in read}  # PostgreSQL's JSON has an order of its own
+        return {name: _typed(value, self.types.get(name, UNKNOWN)) for name, value in {**columns, **read}.items()}
 
     def plain_key(self, text: str) -> list[Any]:
         """A key as canonical JSON data."""

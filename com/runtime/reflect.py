@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from com.node import Node
 from com.runtime.engines import Declared, Keys, Link, Rule
-from com.schema import INT, UNKNOWN, Check, Column, ForeignKey, Schema, Table
+from com.schema import INT, UNKNOWN, Check, Column, ForeignKey, Schema, Table, standing_graph
 
 HIDDEN = ("com_", "sqlite_")
 """Tables that begin so are com's or the engine's own, and no part of the memory."""
@@ -72,9 +72,11 @@ def _linked(table: Table, tables: dict[str, Table], names: dict[str, str]) -> Ta
 
 
 def merged(declared: Schema, made: Schema, found: Schema) -> Schema:
-    """The tables as declared where the memory is still as it was made, but for its indexes; else as found."""
+    """The tables as declared where the memory is still as it was made, but for its indexes; else as found. Of a
+    declared graph, what still has its tables."""
     known = {t.name: t for t in declared.tables}
     then = {t.name: t.with_(indexes=()) for t in made.tables}
-    return Schema(
-        tuple(known[t.name] if t.name in known and t.with_(indexes=()) == then.get(t.name) else t for t in found.tables)
+    tables = tuple(
+        known[t.name] if t.name in known and t.with_(indexes=()) == then.get(t.name) else t for t in found.tables
     )
+    return Schema(tables, standing_graph(declared.declared, tables))
