@@ -872,6 +872,15 @@ class EscapesNothing(Message):
     help = "write \\\\ to look for a backslash itself"
 
 
+class NothingOfARun(Message):
+    code = "CM339"
+    text = "a {place} belongs to the table, and knows no ${name}"
+    label = "only a run knows it"
+    help = "leave it out here, and write ${name} in the insert"
+    place: str
+    name: str
+
+
 # schemas
 
 
@@ -1333,7 +1342,7 @@ class TablesThere(Message):
 class OtherSchema(Message):
     code = "CM541"
     text = "the program was compiled for {what} {wanted}, and this memory has {found}"
-    help = "compile it for this memory"
+    help = "compile it for this memory: com.compile(text, memory)"
     what: str
     wanted: str
     found: str

@@ -46,8 +46,11 @@ def check(text: str, schema: Schema, *, name: str = "<text>") -> list[Diagnostic
     return check_program(Source(text, name), schema, signatures())[1]
 
 
-def compile(text: str, schema: Schema, *, engine: str = "sqlite", name: str = "<text>") -> Plan:
-    """A program made ready for a schema and an engine. CheckError if it does not check."""
+def compile(text: str, schema: Schema | Memory, *, engine: str = "", name: str = "<text>") -> Plan:
+    """A program made ready for a memory, or for a schema and an engine (SQLite). CheckError if it does not check."""
+    if isinstance(schema, Memory):
+        engine, schema = engine or schema.engine, schema.schema
+    engine = engine or "sqlite"
     if engine not in ENGINES:
         known = f"the engines are {', '.join(ENGINES)}"
         raise Error(UnknownMemory(engine, f"com knows no engine {engine}", known))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import com as library
+from com.runtime.calls import REGISTRY
 from tests.test_cli import ADD, SCHEMA, Com, com
 
 assert com is not None  # a fixture
@@ -84,3 +85,35 @@ def test_clocks() -> None:
         with pytest.raises(library.Error) as failed:
             memory.replay(10**20)
         assert failed.value.message.code == "CM602"
+
+
+@pytest.mark.parametrize("url", ["sqlite://new.db", "duckdb://new.duckdb", "sqlite:new.db"])
+def test_a_file_is_not_taken_for_a_server(com: Com, url: str) -> None:
+    done = com("init", "--schema", "schema.com", "--memory", url)
+    assert done.exit_code == 2 and "error[CM5" in done.stderr and ":///" in done.stderr
+    assert not list(Path().glob("*new*"))
+
+
+def test_a_run_in_duckdb_is_replayed(com: Com) -> None:
+    memory = ("--memory", "duckdb:///d.duckdb")
+    assert com("init", "--schema", "schema.com", *memory).exit_code == 0
+    assert com("run", "add.com", "-p", "name=fig", *memory).exit_code == 0
+    assert com("replay", "1", *memory).exit_code == 0
+
+
+def test_a_run_with_a_call_is_replayed(com: Com) -> None:
+    Path("words_of.py").write_text(
+        "import com\n\n\n@com.call\ndef words_of(text: str) -> list[str]:\n    return text.split()\n"
+    )
+    Path("words.com").write_text("program words(text text); step w: call words_of($text); return $w;")
+    assert com("--calls", "words_of.py", "run", "words.com", "-p", "text=a b").exit_code == 0
+    del REGISTRY["words_of"]  # as in a process of its own
+    done = com("--calls", "words_of.py", "replay", "1")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_a_program_is_compiled_for_the_memory_it_is_for(tmp_path: Path) -> None:
+    schema = library.read_schema("create table t (id int primary key);")
+    with library.create(f"duckdb:///{tmp_path}/d.duckdb", schema) as memory:
+        plan = library.compile("program p; step s: insert into t (id) values (1);", memory)
+        assert memory.execute(plan).run_id == 1

@@ -144,8 +144,9 @@ def load_schema(file: str | None, memory: str | None) -> Schema:
     return found_there
 
 
-def open_memory(url: str | None, read_only: bool = False, **options: Any) -> Any:
-    """The memory that is named, which must be there."""
+def open_memory(url: str | None, read_only: bool = False, copies: bool = False, **options: Any) -> Any:
+    """The memory that is named, which must be there. `copies`: something is done again there, and taken back; DuckDB
+    has no way to do that in a memory that is only read."""
     named = setting("memory", url)
     if named is None:
         raise Error(NothingNamed("memory", "--memory URL", "COM_MEMORY", "memory"))
@@ -156,6 +157,7 @@ def open_memory(url: str | None, read_only: bool = False, **options: Any) -> Any
     in_file = address.get_backend_name() in ("sqlite", "duckdb") and address.database not in (None, "", ":memory:")
     if in_file and not Path(str(address.database)).exists():
         raise Error(UnknownMemory(named, "there is no such file", "make it: com init --schema FILE --memory URL"))
+    read_only = read_only and not (copies and address.get_backend_name() == "duckdb")
     return connect(named, read_only=read_only, **options)
 
 

@@ -219,7 +219,8 @@ def replay(run: int | None, memory: str | None, everything: bool, into: str | No
     """Replay a run on a copy of the memory as it was; or all of them, into a new memory."""
     if everything != (into is not None) or everything == (run is not None):
         raise click.UsageError("name a RUN, or --all and --into URL")
-    with open_memory(memory, read_only=True) as opened, Waiting("replaying") as waiting:
+    registered()
+    with open_memory(memory, read_only=True, copies=True) as opened, Waiting("replaying") as waiting:
         if everything:
             rebuilt = opened.replay_all(into=into, progress=waiting.progress)
             same, data, lines = rebuilt.same, runs.rebuilt_json(rebuilt), runs.rebuilt_lines(rebuilt)

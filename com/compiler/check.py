@@ -63,6 +63,11 @@ def _alone(
     checker = _Checker(schema, {})
     found = schema.table(table)
     env = Env("check" if type_ is None else "default", None, [checker.seen_table(found, found.name)] if found else [])
+    places = [n for n in walk(node) if isinstance(n, syntax.Placeholder)]
+    for place in places:
+        checker.report(messages.NothingOfARun(env.place, place.name), place.span)
+    if places:
+        return None, checker.diagnostics
     made = checker.condition(node, env) if type_ is None else checker.store(checker.expr(node, env), type_, "default")
     return (None if has_errors(checker.diagnostics) else made), checker.diagnostics
 

@@ -88,13 +88,19 @@ def read_url(url: str) -> URL:
     """The URL of a memory; a bare path is that of a SQLite file."""
     if "\0" in url:
         raise Error(UnknownMemory(repr(url), "it holds NUL", "write it as sqlite:///shop.db, or name a file"))
+    help_ = "write it as sqlite:///shop.db, or name a file"
     if "://" not in url:
+        if url.startswith(("sqlite:", "duckdb:")):
+            raise Error(UnknownMemory(url, "it is no URL", help_))
         return URL.create("sqlite", database=url)
     try:
-        return make_url(url)
+        made = make_url(url)
     except (ArgumentError, ValueError):
-        help_ = "write it as sqlite:///shop.db, or name a file"
         raise Error(UnknownMemory(url, "it is no URL", help_)) from None
+    if made.host and made.get_backend_name() in ("sqlite", "duckdb"):
+        file = f"{made.get_backend_name()}:///{made.host}"
+        raise Error(UnknownMemory(url, f"{made.host} stands where a server would", f"write {file} for a file"))
+    return made
 
 
 class Memory:
