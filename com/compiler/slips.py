@@ -186,7 +186,7 @@ _NOT_STATEMENTS = {
     "while": "for each x in $step { … } is the only loop",
     "loop": "for each x in $step { … } is the only loop",
     "repeat": "for each x in $step { … } is the only loop",
-    "explain": "leave it out: com explain shows a program's statements",
+    "explain": "leave it out: com compile shows a program's statements",
     "print": "write answer 'text {$step.column}';",
     "raise": "write assert condition else 'message';",
     "throw": "write assert condition else 'message';",

@@ -115,7 +115,10 @@ def _value(name: str, value: Any, field: Field) -> Any:
     if value is None:
         if field.nullable:
             return None
-        raise Error(BadParameter(name, "null", _wanted(field), f"give a value; or declare it with = null: {name}"))
+        help_ = f"give a value; or declare it with = null: {name}"
+        if "[" in name:  # there is no way to declare that a field of rows may be null
+            help_ = "give a value: rows that a program is given hold no null"
+        raise Error(BadParameter(name, "null", _wanted(field), help_))
     try:
         return fit(value, field.type)
     except Unfit as unfit:
