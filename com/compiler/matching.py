@@ -81,14 +81,14 @@ class Matching(Scopes):
     def _join(self, node: syntax.Match, patterns: Patterns, branch: Branch, conditions: list[syntax.Expr]) -> None:
         """Join the tables themselves."""
         self.scope.update(branch.scope)
+        for name, hops in patterns.paths:
+            self.scope[name.text] = Variable(name.text, "path", (), "", {}, branch.length(hops), name.span)
         more = [self.put(c, self.scope) for c in conditions] + branch.conditions
         for number, part in enumerate(branch.parts):
             on = list(part.conditions) + (more if node.optional and number == 0 else [])
             self.joins.append(("left" if node.optional else "inner", part.table, on))
         if not node.optional:
             self.where += more
-        for name, hops in patterns.paths:
-            self.scope[name.text] = Variable(name.text, "path", (), "", {}, branch.length(hops), name.span)
 
     def _join_derived(
         self, node: syntax.Match, patterns: Patterns, typings: list[Typing], conditions: list[syntax.Expr]
