@@ -2,11 +2,11 @@
 
     python conformance/tck.py FOLDER [--engine NAME]… [--show REASON] [--only TEXT]
 
-FOLDER holds `features/**/*.feature` and `graphs/`. Of each scenario a typed schema is derived: a vertex table for each set
-of labels, an edge table for each type between two of them, columns for the properties; then its graph is put into a
-memory, its query is respelled (quotes, `skip`, a few functions' names), checked, run, and compared: rows, their order where
-it counts, side effects, or that it is refused and why. A whole node or edge that is returned is named by a column `ref`
-of its table, which tells which one it is.
+FOLDER holds `features/**/*.feature` and `graphs/`. Of each scenario a typed schema is derived: a vertex table for each
+set of labels, an edge table for each type between two of them, columns for the properties; then its graph is put into a
+memory, its query is respelled (quotes, `skip`, a few functions' names), checked, run, and compared: rows, their order
+where it counts, side effects, or that it is refused and why. A whole node or edge that is returned is named by a column
+`ref` of its table, which tells which one it is; a list that is unwound is a parameter.
 
 An outline counts once for each line of its examples. What is outside has one reason of a closed list. Exit code 1 if
 anything inside does not pass.
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from click import echo
+from cypher import Outside, expected, labels_of, refused, respelled, tree_of, unwound, value_of, valued, values_of
 from memories import empty
 
 import com
@@ -34,48 +35,6 @@ from com.compiler.parse import parse_program
 from com.compiler.show import show
 from com.node import children, rebuild
 from com.source import NOWHERE, Source
-
-REASONS = (
-    "with, call, union, foreach or several queries",
-    "a list, a map or a path as a value",
-    "a function or operator that com has not",
-    "a function of whole nodes and edges",
-    "a pattern or a query inside an expression",
-    "hops without a bound, or of more than 8",
-    "the variable of several hops",
-    "a label that is set, removed, or tested in an expression",
-    "a property that is removed, or set by a map",
-    "a property of several types, or of a type that com has not",
-    "types that do not fit, which com refuses",
-    "a text that com reads as the number it is compared with",
-    "a number of more digits than an engine keeps exactly",
-    "is null behind a comparison, which binds looser in SQL",
-    "int division, which com does in reals",
-    "a query that writes before it reads, or writes one thing twice",
-    "a merge that is not by a key, or of more than an edge",
-    "a node or edge of several tables is written",
-    "a whole node or edge that the query makes",
-    "an edge that is bound, and matched again",
-    "nothing in the graph could ever match, which com refuses",
-    "a parameter that is a list or a map",
-    "rows that no table holds: unwind of a list",
-    "another error is expected than com has",
-    "a match that returns nothing",
-    "a graph that is made in another way",
-    "other syntax",
-)
-"""Why a scenario is outside."""
-
-
-class Outside(Exception):
-    """A scenario that the language does not cover."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}")
-        assert reason in REASONS, reason
-        self.reason = reason
-        self.detail = detail
-
 
 # ---------------------------------------------------------------- scenarios
 
@@ -168,142 +127,6 @@ def _read(name: str, lines: list[str]) -> Scenario:
     return made
 
 
-# ---------------------------------------------------------------- openCypher's spelling
-
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(?P<tick>`[^`]*`)"""
-    r"""|(?P<number>0x[0-9a-fA-F]+|0o[0-7]+|\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+|\d+)"""
-    r"""|(?P<word>[^\W\d]\w*)|(?P<place>\$\w+)|(?P<mark><>|<=|>=|=~|\+=|\.\.|.)""",
-    re.DOTALL,
-)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_RENAMED = {
-    "toupper": "upper", "tolower": "lower", "log": "ln", "ltrim": "ltrim", "rtrim": "rtrim",
-}  # fmt: skip
-_LACKING = frozenset(
-    "range head last tail reverse keys properties nodes relationships reduce extract any all none single exists size"
-    " tointeger tofloat toboolean tostring rand percentilecont percentiledisc stdevp stdev split substring acos asin atan"
-    " atan2 cos cot degrees haversin pi radians sin tan e log10 date time datetime localtime localdatetime duration point"
-    " distance timestamp isempty".split()
-)
-_OF_WHOLES = frozenset("labels type id elementid startnode endnode".split())
-_WORDS = frozenset("in xor starts ends contains".split())
-
-
-def tokens(text: str) -> list[tuple[str, str]]:
-    return [
-        (m.lastgroup or "", m[0]) for m in _TOKEN.finditer(text) if m.lastgroup not in ("space", "comment")
-    ]
-
-
-def respelled(text: str) -> str:
-    """A query in com's spelling. `Outside` for what there is no spelling of."""
-    found = tokens(text)
-    out: list[str] = []
-    depth: list[str] = []
-    number = 0
-    while number < len(found):
-        kind, word = found[number]
-        lower = word.lower()
-        before = found[number - 1][1] if number else ""
-        after = found[number + 1][1] if number + 1 < len(found) else ""
-        number += 1
-        name = before in (".", ":", "|") or (after == ":" and before in ("{", ",") and "{" in depth)
-        if kind == "text":
-            body = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _escape, word[1:-1], flags=re.DOTALL)
-            out.append("'" + body.replace("'", "''") + "'")
-        elif kind == "tick":
-            out.append('"' + word[1:-1].replace('"', '""') + '"')
-        elif kind == "number":
-            if re.search(r"[xoeE]", word) and not re.fullmatch(r"\d+\.?\d*[eE][+-]?\d+", word):
-                raise Outside("other syntax", word)
-            out.append(f"{Decimal(word):f}")
-        elif kind == "word" and not name:
-            if lower in ("with", "call", "union", "foreach", "load") and not (lower == "with" and before.lower() in ("starts", "ends")):
-                raise Outside("with, call, union, foreach or several queries", lower)
-            if lower == "remove":
-                raise Outside("a property that is removed, or set by a map", "remove")
-            if lower in ("xor", "starts", "ends", "contains"):
-                raise Outside("a function or operator that com has not", lower)
-            if lower == "unwind" and (number > 1 or after[:1] != "$"):
-                raise Outside("rows that no table holds: unwind of a list", "unwind")
-            if after == "(" and lower in _OF_WHOLES:
-                raise Outside("a function of whole nodes and edges", lower)
-            if after == "(" and lower in _LACKING:
-                raise Outside("a function or operator that com has not", lower)
-            if lower in ("shortestpath", "allshortestpaths"):
-                raise Outside("a function or operator that com has not", lower)
-            if lower == "skip":
-                out.append("offset")
-            elif lower in ("descending", "ascending"):
-                out.append("desc nulls first" if lower[0] == "d" else "asc")
-            elif lower == "desc":
-                out.append("desc nulls first")
-            elif after == "(" and lower in _RENAMED:
-                out.append(_RENAMED[lower])
-            elif lower == "end" and "case" not in [w.lower() for _, w in found[: number - 1]]:
-                out.append('"end"')
-            elif lower in ("from", "to", "by", "values", "for", "group", "inner", "left", "right", "full") and after != "(" and (
-                before.lower() != "order"
-            ):
-                out.append(f'"{word}"')
-            else:
-                out.append(word)
-        elif kind == "word":
-            out.append(word)
-        elif word == "[" and not (before in ("-", "<-")):
-            out.append(_listed(found, number, out, before))
-            number = _close(found, number)
-        elif word == "{" and not (depth and depth[-1] == "(") and before not in (")",):
-            if before == "=" or before.lower() in ("return", "in", ",", "(", "[", "where", "="):
-                raise Outside("a list, a map or a path as a value", "a map")
-            depth.append(word)
-            out.append(word)
-        elif word == "^" or word == "=~":
-            raise Outside("a function or operator that com has not", word)
-        elif word == "+=":
-            raise Outside("a property that is removed, or set by a map", word)
-        else:
-            if word in "({[":
-                depth.append(word)
-            elif word in ")}]" and depth:
-                depth.pop()
-            out.append(word)
-    return _spaced(out)
-
-
-def _escape(m: re.Match[str]) -> str:
-    return chr(int(m[1][1:], 16)) if m[1][0] == "u" and len(m[1]) == 5 else _ESCAPES.get(m[1], m[1])
-
-
-def _close(found: list[tuple[str, str]], start: int) -> int:
-    depth = 1
-    while start < len(found) and depth:
-        depth += (found[start][1] == "[") - (found[start][1] == "]")
-        start += 1
-    return start
-
-
-def _listed(found: list[tuple[str, str]], number: int, out: list[str], before: str) -> str:
-    """`in [1, 2]` is `in (1, 2)`; other lists are none of com's."""
-    inner = found[number : _close(found, number) - 1]
-    if before.lower() != "in" or any(w in ("[", "|", "{", "..") for _, w in inner) or not inner:
-        raise Outside("a list, a map or a path as a value", "a list")
-    text = respelled(" ".join(w for _, w in inner))
-    return f"({text})"
-
-
-def _spaced(words: list[str]) -> str:
-    """Words with blanks between, but where they are parts of one: `a.b`, `->`."""
-    made = ""
-    for word in words:
-        tight = not made or made[-1] in ".$" or word in (".", ",") or (made[-1] in "-<>=!" and word in "->=[(") or (
-            made[-1] in ")]" and word == "-"
-        )
-        made += word if tight or word == ".." or made.endswith("..") else " " + word
-    return made
-
-
 # ---------------------------------------------------------------- graphs
 
 
@@ -315,73 +138,6 @@ class Element:
     labels: tuple[str, ...]
     properties: dict[str, Any]
     ends: tuple[int, int] | None = None
-
-
-_UNWIND = re.compile(r"\s*UNWIND\s+(\[[^\[\]{}|]*\]|range\(\s*-?\d+\s*,\s*-?\d+\s*\))\s+AS\s+(\w+)\b", re.IGNORECASE)
-
-
-def unwound(text: str) -> tuple[str, str, list[Any]]:
-    """A query that unwinds a list of plain values, as one that unwinds a parameter's rows: its text, the row's name, and
-    the values."""
-    found = _UNWIND.match(text)
-    if found is None:
-        return text, "", []
-    if found[1][0] == "[":
-        cells = [w for k, w in tokens(found[1][1:-1]) if w != ","]
-        signs = [i for i, w in enumerate(cells) if w == "-"]
-        joined = [("-" if i - 1 in signs else "") + w for i, w in enumerate(cells) if i not in signs]
-        values = [_expected(re.sub('^"(.*)"$', r"'\1'", w)) for w in joined]
-    else:
-        low, high = map(int, re.findall(r"-?\d+", found[1]))
-        values = list(range(low, high + 1))
-    kinds = {type(v) for v in values if v is not None}
-    if not values or len(kinds) != 1 or None in values:
-        raise Outside("rows that no table holds: unwind of a list", "no rows, or of several types")
-    return f"UNWIND $given AS {found[2]}{text[found.end() :]}", found[2], values
-
-
-def valued(graph: syntax.Graph, name: str) -> syntax.Graph:
-    """The query with the row's only column where the row was named."""
-
-    def put(node: Any) -> Any:
-        if isinstance(node, syntax.ColumnName) and node.table is None and node.name.text == name:
-            return syntax.ColumnName(node.name, node.name, NOWHERE)
-        if isinstance(node, syntax.Item) and node.alias is None and isinstance(node.expr, syntax.ColumnName):
-            return node.with_(alias=node.expr.name) if node.expr.table == node.expr.name else node
-        return node
-
-    return rebuild(graph, put) if name else graph
-
-
-def tree_of(text: str) -> syntax.Graph:
-    """The syntax tree of a query, respelled."""
-    bare = re.sub(r"(\(\s*\w*\s*)((?::\s*\w+\s*){2,})", _together, respelled(text))
-    program = f"program p;\nstep s: {bare.strip().rstrip(';')};\n"
-    tree, found = parse_program(Source(program))
-    errors = [d for d in found if d.severity == "error"]
-    if errors:
-        raise _syntax(errors[0], program)
-    step = tree.body[0] if tree.body else None
-    if len(tree.body) != 1 or not isinstance(step, syntax.Step) or not isinstance(step.operation, syntax.Graph):
-        raise Outside("other syntax", program)
-    return step.operation
-
-
-def _together(m: re.Match[str]) -> str:
-    """Several labels of one node, as one name."""
-    return m[1] + ':"' + ":".join(sorted(re.findall(r"\w+", m[2]))) + '"'
-
-
-def _syntax(error: Any, program: str) -> Outside:
-    told = f"{error.code} {error.text}; {program[error.span.start : error.span.start + 30]!r}"
-    rest = program[error.span.start :]
-    if re.match(r"[-<(\[]", rest) or "exists" in told:
-        return Outside("a pattern or a query inside an expression", told)
-    if rest.startswith(":"):
-        return Outside("a label that is set, removed, or tested in an expression", told)
-    if rest.startswith("{") or "BadPlaceholder" in told:
-        return Outside("a list, a map or a path as a value", told)
-    return Outside("other syntax", told)
 
 
 class World:
@@ -546,7 +302,9 @@ class World:
         known = memory.schema.table(table)
         kept = [c for c in known.columns if c.name not in ("ref", "com_from", "com_to")]
         names = [c.name for c in kept]
-        for row in memory.link.ask(f"select {', '.join(map(memory.link.quote, names))} from {memory.link.quote(table)}"):
+        for row in memory.link.ask(
+            f"select {', '.join(map(memory.link.quote, names))} from {memory.link.quote(table)}"
+        ):
             values = dict(zip(names, row, strict=True))
             yield (table, values.pop("com_key")), (labels, {k: v for k, v in values.items() if v is not None})
 
@@ -571,27 +329,6 @@ def table_of(labels: tuple[str, ...]) -> str:
 
 def exact(labels: tuple[str, ...]) -> str:
     return "only " + ":".join(labels)
-
-
-def labels_of(node: Any) -> tuple[str, ...]:
-    return tuple(sorted(part for label in node.labels for part in label.text.split(":")))
-
-
-def values_of(node: Any) -> dict[str, Any]:
-    return {p.name.text: value for p in node.properties if (value := value_of(p.value)) is not None}
-
-
-def value_of(expr: Any) -> Any:
-    match expr:
-        case syntax.Number(text=text):
-            return float(text) if "." in text else int(text)
-        case syntax.String(value=value) | syntax.Truth(value=value):
-            return value
-        case syntax.Null():
-            return None
-        case syntax.Unary(op="-", operand=syntax.Number() as operand):
-            return -value_of(operand)
-    raise Outside("a graph that is made in another way", show(expr))
 
 
 # ---------------------------------------------------------------- queries
@@ -659,11 +396,10 @@ def prepared(world: World, graph: syntax.Graph) -> tuple[syntax.Graph, list[str]
             columns.append(kind or "value")
 
     def put(node: Any) -> Any:
-        if isinstance(node, syntax.Item) and isinstance(node.expr, syntax.ColumnName) and node.expr.table is None:
-            if kinds.get(node.expr.name.text, "p") in ("n", "e"):
-                ref = syntax.ColumnName(node.expr.name, syntax.Name("ref", False, NOWHERE), NOWHERE)
-                alias = node.alias or syntax.Name(node.expr.name.text, True, NOWHERE)
-                return syntax.Item(ref, alias, NOWHERE)
+        expr = node.expr if isinstance(node, syntax.Item) else None
+        if isinstance(expr, syntax.ColumnName) and expr.table is None and kinds.get(expr.name.text) in ("n", "e"):
+            ref = syntax.ColumnName(expr.name, syntax.Name("ref", False, NOWHERE), NOWHERE)
+            return syntax.Item(ref, node.alias or syntax.Name(expr.name.text, True, NOWHERE), NOWHERE)
         if isinstance(node, syntax.Create | syntax.Merge):
             return _with_exact_labels(node, matched)
         return node
@@ -812,11 +548,12 @@ def run(scenario: Scenario, engine: str, whole: Counter[str]) -> str:
         raise Outside("another error is expected than com has", scenario.error)
     if re.search(r"[^/]/[^/]", re.sub(r"'[^']*'", "", scenario.query)):
         raise Outside("int division, which com does in reals", scenario.query)
-    if re.search(r"(['\"])-?\d+(\.\d+)?\1", scenario.query) and re.match(r"\s*RETURN\b", scenario.query, re.IGNORECASE):
+    only = re.match(r"\s*RETURN\b", scenario.query, re.IGNORECASE) is not None
+    if only and re.search(r"(['\"])-?\d+(\.\d+)?\1", scenario.query):
         raise Outside("a text that com reads as the number it is compared with", scenario.query)
     if re.search(r"[=<>]\s*\w+\s+IS\s+(NOT\s+)?NULL", scenario.query, re.IGNORECASE):
         raise Outside("is null behind a comparison, which binds looser in SQL", scenario.query)
-    if re.match(r"\s*RETURN\b", scenario.query, re.IGNORECASE):
+    if only:
         text, columns = returned(scenario.query)
         names: dict[str, set[str]] = {"n": set(), "e": set()}
     else:
@@ -864,7 +601,7 @@ def run(scenario: Scenario, engine: str, whole: Counter[str]) -> str:
         if wrong:
             return wrong
         whole["whole"] += any(c != "value" for c in columns)
-        whole["only"] += text.split("\n")[1][:6].lower() == "return"
+        whole["only"] += only
         return _effects_differ(scenario, before, after)
 
 
@@ -875,8 +612,8 @@ def parameters_of(scenario: Scenario) -> tuple[list[str], dict[str, Any]]:
     for name, cell in scenario.parameters:
         if cell[:1] in "[{" or cell == "null":
             raise Outside("a parameter that is a list or a map", cell)
-        value = _expected(cell)
-        header.append(f"{name} {({bool: 'bool', int: 'int', float: 'float', str: 'text'}[type(value)])}")
+        value = expected(cell)
+        header.append(f"{name} { ({bool: 'bool', int: 'int', float: 'float', str: 'text'}[type(value)]) }")
         given[name] = value
     return header, given
 
@@ -887,7 +624,7 @@ def returned(text: str) -> tuple[str, list[str]]:
     tree, found = parse_program(Source(program))
     errors = [d for d in found if d.severity == "error"]
     if errors:
-        raise _syntax(errors[0], program)
+        raise refused(errors[0], program)
     if len(tree.body) != 1 or not isinstance(tree.body[0], syntax.ReturnValues):
         raise Outside("other syntax", program)
     return program, ["value"] * len(tree.body[0].items)
@@ -896,10 +633,8 @@ def returned(text: str) -> tuple[str, list[str]]:
 def _rows_differ(scenario: Scenario, wholes: dict[Any, Any], columns: list[str], outcome: Any) -> str:
     if scenario.rows is None or not columns:
         return ""
-    wanted = [tuple(_expected(cell) for cell in row) for row in scenario.rows[1:]]
-    got = [
-        tuple(_given(wholes, kind, value) for kind, value in zip(columns, row, strict=True)) for row in outcome.rows
-    ]
+    wanted = [tuple(expected(cell) for cell in row) for row in scenario.rows[1:]]
+    got = [tuple(_given(wholes, kind, value) for kind, value in zip(columns, row, strict=True)) for row in outcome.rows]
     if scenario.ordered:
         return "" if wanted == got else f"wanted {wanted}, got {got}"
     return "" if Counter(wanted) == Counter(got) else f"wanted {wanted}, got {got}"
@@ -910,32 +645,6 @@ def _given(wholes: dict[Any, Any], kind: str, value: Any) -> Any:
         return float(value) if isinstance(value, Decimal) else value
     labels, properties = wholes[kind, value]
     return (kind, labels, frozenset(properties.items()))
-
-
-def _expected(cell: str) -> Any:
-    """A value as a scenario writes it."""
-    if cell in ("null", "true", "false"):
-        return {"null": None, "true": True, "false": False}[cell]
-    if re.fullmatch(r"-?\d+", cell):
-        return int(cell)
-    if re.fullmatch(r"-?\d*\.\d+(E-?\d+)?", cell, re.IGNORECASE):
-        return float(cell)
-    if cell[:1] == "'":
-        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _escape, cell[1:-1], flags=re.DOTALL)
-    whole = re.fullmatch(r"\((?P<labels>[:\w\s]*)(?P<props>\{.*\})?\)|\[(?P<type>:\w+)\s*(?P<more>\{.*\})?\]", cell)
-    if whole is None:
-        raise Outside("a list, a map or a path as a value", cell)
-    labels = tuple(sorted(re.findall(r"\w+", whole["labels"] or whole["type"] or "")))
-    pattern = "({})" if whole["type"] is None else "()-[:x {}]->()"
-    made = tree_of("create " + pattern.replace("{}", whole["props"] or whole["more"] or ""))
-    clause = made.clauses[0]
-    assert isinstance(clause, syntax.Create)
-    element = clause.patterns[0].elements[0 if whole["type"] is None else 1]
-    try:
-        values = values_of(element)
-    except Outside as problem:
-        raise Outside("a property of several types, or of a type that com has not", problem.detail) from None
-    return ("n" if whole["type"] is None else "e", labels, frozenset(values.items()))
 
 
 def _effects_differ(scenario: Scenario, before: Any, after: Any) -> str:
@@ -989,7 +698,7 @@ def main() -> int:
             else:
                 passed += 1
         echo(f"{engine}: {number} cases: {passed} passed, {failed} failed, {sum(reasons.values())} outside;")
-        echo(f"  of {len(known)} scenarios and outlines {len(inside)} are inside, if one example of an outline is enough;")
+        echo(f"  {len(inside)} of {len(known)} scenarios and outlines are inside, if one example is enough;")
         echo(f"  {whole['only']} cases only return values, {whole['whole']} return whole nodes or edges")
         for reason, count in reasons.most_common():
             echo(f"  {count:5} outside: {reason}")

@@ -655,8 +655,12 @@ class Effecting(Matching):
         choice = variable.choices[0]
         for node in nodes:
             if node.table is None or spelled(node.table.text, [variable.name]) != [variable.name]:
-                help_ = f"write {variable.name}.property = …"
-                self.report(messages.BadClause(f"only {variable.name} is written here", help_), node.span)
+                named_ = not variable.name.startswith("com_")
+                shown = variable.name if named_ else "what is merged"
+                help_ = (
+                    f"write {shown}.property = …" if named_ else "give it a name in the pattern, and write name.x = …"
+                )
+                self.report(messages.BadClause(f"only {shown} is written here", help_), node.span)
                 continue
             column = self._column(choice, node.column, variable.name)
             if column is None:
