@@ -33,14 +33,14 @@ demo: setup  ## one program: checked, previewed, run, replayed
 	@bash examples/fruit_shop/demo.sh
 
 test: setup  ## all tests
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: setup  ## format, lint, types, arrows, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 format: setup  ## format the code, mend what can be mended
 	$(BIN)/ruff format .

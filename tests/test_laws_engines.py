@@ -1,5 +1,5 @@
 """One meaning on every engine, for programs that nobody has written: SQLite's outcome, changes and hashes are those of
-the others. 2,000 programs in CI, a few elsewhere; COM_EXAMPLES multiplies their number, COM_SEED chooses others.
+the others. 200 programs in CI, a few elsewhere; COM_EXAMPLES multiplies their number, COM_SEED chooses others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from com.source import Source
 from tests import servers, typed
 
 PARTS = 4
-EXAMPLES = int((500 if os.environ.get("CI") else 5) * float(os.environ.get("COM_EXAMPLES", "1")))
+EXAMPLES = int((50 if os.environ.get("CI") else 5) * float(os.environ.get("COM_EXAMPLES", "1")))
 """Programs in each part."""
 SEED = int(os.environ.get("COM_SEED", "0"))
 OTHERS = tuple(engine for engine in servers.ENGINES if engine != "sqlite")
