@@ -555,7 +555,7 @@ class _Insert(_Write):
         trees: Sequence[Tree],
     ) -> Tree:
         row = [*self.id(s, nodes.number(1)), *map(s.expr, values)]
-        if self._upserts(values):
+        if assigned or self._upserts(values):
             action = nodes.on_conflict(conflict.columns, assigned)
             return self.insert(nodes.values([row]), action, trees)
         there = self.given(s, values, conflict.columns, self.table.name)
@@ -594,7 +594,8 @@ class _Insert(_Write):
         known = dict(zip(self.op.columns, values, strict=True))
         rows = self._standing(conflict, values) if self.wants_rows else None
         asks = any(ir.has_query(e) for _, e in conflict.assignments)
-        native = self._upserts(values) and self.identity is None and not asks
+        keyed = self.engine.upserts and any(c in conflict.columns for c, _ in conflict.assignments)
+        native = (keyed or self._upserts(values)) and self.identity is None and not asks
         s = self.sql(self.op)
         if native:
             assigned = [(c, s.expr(e)) for c, e in conflict.assignments]
