@@ -676,7 +676,6 @@ LEFT_ALONE = [
     "step a: update fruits set stock = (select max(stock) from fruits) where fruit_id = $i.k;",
     "step a: insert into fruits (name, stock) values ('fig', $i.n) on conflict (name) do nothing;",
     "step a: insert into fruits (name, stock) values ($i.w || 'x', $i.n) on conflict (name) do nothing;",
-    "step a: insert into fruits (name, stock) values ($i.w, 1) on conflict (name) do update set name = $i.w;",
     "step a: insert into fruits (name) values ($i.w) returning fruit_id; "
     "step b: update sales set buyer = $i.w where sale_id = $a.fruit_id;",
     "step a: update fruits set stock = 1 where fruit_id = $i.k; step b: delete from fruits where fruit_id = $i.k;",

@@ -17,7 +17,7 @@ from com.compiler.names import spelled
 from com.compiler.patterns import Hop, Patterns, Slot, Typing, Variable
 from com.compiler.scopes import Scopes
 from com.node import Node
-from com.schema import EdgeTable, Vertex
+from com.schema import EdgeTable
 from com.source import Span
 
 
@@ -225,7 +225,6 @@ class Branch:
         span = hop.node.span
         vertex = self.typing.tables[hop.start.name]
         key = self.work.table(vertex).primary_key
-        width = range(len(key))
         run = self.typing.runs[hop.name]
         for edge, _ in run:
             if set(edge.source.target) != set(key) or set(edge.destination.target) != set(key):
@@ -246,29 +245,8 @@ class Branch:
         source = syntax.From(syntax.TableName(named(vertex.table, span), named(alias, span), span), (), span)
         put = [self.work.put(c, own) for c in conditions]
         reached = syntax.Select(False, tuple(items), source, both(put, span), (), None, span)
-        high = hop.bounds[1]
         for level in range(1, hop.high + 1 if run else 1):
-            steps = syntax.Derived(self._steps(hop, run, vertex, backward), named("e", span), span)
-            before = syntax.Derived(syntax.Query(reached, (), None, None, span), named("r", span), span)
-            here = [
-                syntax.Binary("=", column_of("e", f"a{i}", span), column_of("r", f"n{i}", span), span) for i in width
-            ]
-            last = syntax.Binary("=", column_of("r", "d", span), syntax.Number(str(level - 1), span), span)
-            if high is not None:
-                more = syntax.Binary("<=", syntax.Number(str(level), span), high, span)
-                last = syntax.Binary("and", last, more, span)
-            stays = syntax.Binary("=", column_of("e", "w", span), syntax.Number("0", span), span)
-            here.append(syntax.Binary("or", stays, last, span))
-            start = [column_of("r", f"s{i}", span) for i in width]
-            end = [column_of("e", f"b{i}", span) for i in width]
-            walked = syntax.Binary("+", column_of("r", "d", span), column_of("e", "w", span), span)
-            least = syntax.Function(named("min", span), (walked,), False, False, (), None, None, span)
-            items = [item_of(e, f"s{i}") for i, e in enumerate(start)]
-            items += [item_of(e, f"n{i}") for i, e in enumerate(end)]
-            items.append(item_of(least, "d"))
-            join = syntax.Join("inner", steps, both(here, span), (), span)
-            source = syntax.From(before, (join,), span)
-            reached = syntax.Select(False, tuple(items), source, None, (*start, *end), None, span)
+            reached = self._level(hop, run, key, reached, level, backward)
         alias = self.work.fresh("p")
         ref = syntax.Derived(syntax.Query(reached, (), None, None, span), named(alias, span), span)
         ends: list[Place] = [
@@ -291,33 +269,54 @@ class Branch:
         """What is known of a node alone."""
         return self.work.known.get(slot.name, [])
 
-    def _steps(self, hop: Hop, run: tuple[tuple[EdgeTable, str], ...], vertex: Vertex, backward: bool) -> syntax.Query:
-        """Each edge as a step from a to b of weight 1; and each node's staying where it is, of weight 0."""
+    def _level(
+        self,
+        hop: Hop,
+        run: tuple[tuple[EdgeTable, str], ...],
+        key: tuple[str, ...],
+        before: syntax.Select,
+        level: int,
+        backward: bool,
+    ) -> syntax.Select:
+        """The nodes that are reached within one hop more. Each row meets a number for every way on, 0 for staying, and
+        joins the edges of that way alone: the level before is read once, and edges are found by their own indexes."""
         span = hop.node.span
-        key = self.work.table(vertex).primary_key
-        bodies: list[Any] = []
+        width = range(len(key))
+        way = column_of("w", "w", span)
+        old = [column_of("r", f"n{i}", span) for i in width]
+        last = [syntax.Binary("=", column_of("r", "d", span), syntax.Number(str(level - 1), span), span)]
+        if hop.bounds[1] is not None:
+            last.append(syntax.Binary("<=", syntax.Number(str(level), span), hop.bounds[1], span))
+        joins: list[syntax.Join] = []
+        whens: list[list[tuple[syntax.Expr, syntax.Expr]]] = [[] for _ in width]
         for edge, direction in run:
-            alias = hop.name
-            own = Variable(hop.name, "edge", (edge,), alias, {}, None, span)
-            where = self._there(edge, alias, span)
-            where += [self.work.put(c, {hop.name: own}) for c in self.work.own_conditions(hop.name, hop.node)]
-            places = [held(e, alias, span) for e in (edge.source, edge.destination)]
-            ways = [places, places[::-1]] if direction == "both" else [places[::-1] if direction == "left" else places]
-            for way in ways:
-                start, end = way[::-1] if backward else way
-                items = [item_of(start[k], f"a{i}") for i, k in enumerate(key)]
-                items += [item_of(end[k], f"b{i}") for i, k in enumerate(key)]
-                items.append(item_of(syntax.Number("1", span), "w"))
-                source = syntax.From(syntax.TableName(named(edge.table, span), named(alias, span), span), (), span)
-                bodies.append(syntax.Select(False, tuple(items), source, both(where, span), (), None, span))
-        items = [item_of(column_of("com_v", k, span), f"{side}{i}") for side in ("a", "b") for i, k in enumerate(key)]
-        items.append(item_of(syntax.Number("0", span), "w"))
-        source = syntax.From(syntax.TableName(named(vertex.table, span), named("com_v", span), span), (), span)
-        bodies.append(syntax.Select(False, tuple(items), source, None, (), None, span))
-        union = bodies[0]
-        for body in bodies[1:]:
-            union = syntax.SetOperation("union", True, union, body, span)
-        return syntax.Query(union, (), None, None, span)
+            for forward in {"both": (True, False), "right": (True,), "left": (False,)}[direction]:
+                number = syntax.Number(str(len(joins) + 1), span)
+                alias = f"e{number.text}"
+                here = syntax.Binary("=", way, number, span)
+                places = [held(e, alias, span) for e in (edge.source, edge.destination)]
+                start, end = places if forward != backward else places[::-1]
+                own = Variable(hop.name, "edge", (edge,), alias, {}, None, span)
+                on: list[syntax.Expr] = [syntax.Binary("=", start[k], n, span) for k, n in zip(key, old, strict=True)]
+                on += [here, *last, *self._there(edge, alias, span)]
+                on += [self.work.put(c, {hop.name: own}) for c in self.work.own_conditions(hop.name, hop.node)]
+                table = syntax.TableName(named(edge.table, span), named(alias, span), span)
+                joins.append(syntax.Join("left", table, both(on, span), (), span))
+                for i, k in enumerate(key):
+                    whens[i].append((here, end[k]))
+        new = [syntax.Case(None, tuple(whens[i]), old[i], span) for i in width]
+        start_items = [column_of("r", f"s{i}", span) for i in width]
+        stays = syntax.Binary("=", way, syntax.Number("0", span), span)
+        far = syntax.Case(None, ((stays, column_of("r", "d", span)),), syntax.Number(str(level), span), span)
+        least = syntax.Function(named("min", span), (far,), False, False, (), None, None, span)
+        items = [item_of(e, f"s{i}") for i, e in enumerate(start_items)]
+        items += [item_of(e, f"n{i}") for i, e in enumerate(new)]
+        items.append(item_of(least, "d"))
+        ways = _numbers(len(joins) + 1, span)
+        first = syntax.Derived(syntax.Query(before, (), None, None, span), named("r", span), span)
+        source = syntax.From(first, (syntax.Join("cross", ways, None, (), span), *joins), span)
+        there = both([syntax.IsNull(n, True, span) for n in new], span)
+        return syntax.Select(False, tuple(items), source, there, (*start_items, *new), None, span)
 
     # ------------------------------------------------------------ what comes out
 
@@ -358,6 +357,18 @@ class Branch:
             joins.append(syntax.Join("cross" if on is None else "inner", part.table, on, (), part.table.span))
         source = syntax.From(self.parts[0].table, tuple(joins), span)
         return syntax.Select(False, tuple(items), source, both(where, span), (), None, span)
+
+
+def _numbers(count: int, span: Span) -> syntax.Derived:
+    """The numbers from 0, so many, as the rows of `w`."""
+    bodies: list[Any] = []
+    for number in range(count):
+        item = item_of(syntax.Number(str(number), span), "w")
+        bodies.append(syntax.Select(False, (item,), None, None, (), None, span))
+    union = bodies[0]
+    for body in bodies[1:]:
+        union = syntax.SetOperation("union", True, union, body, span)
+    return syntax.Derived(syntax.Query(union, (), None, None, span), named("w", span), span)
 
 
 def hop_choices(run: tuple[tuple[EdgeTable, str], ...]) -> tuple[EdgeTable, ...]:
