@@ -130,8 +130,6 @@ class Effecting(Matching):
     def _one_by_one(self, reading: tuple[Any, ...], writing: list[Writing]) -> bool:
         """True if rows might see what rows before them have written."""
         written = [self._tables_of(c) for c in writing]
-        if any(isinstance(c, syntax.Create) and self._numbered_twice(c) for c in writing):
-            return True
         read = {t for c in reading if isinstance(c, syntax.Match) for p in c.patterns for t in self._tables_in(p)}
         every = set().union(*written)
         return (
@@ -139,12 +137,6 @@ class Effecting(Matching):
             or sum(len(w) for w in written) > len(every)
             or any(isinstance(c, syntax.SetClause | syntax.Detach) for c in writing)
         )
-
-    def _numbered_twice(self, clause: syntax.Create) -> bool:
-        """True if a row takes several ids of one table: those of all rows would come in another order at once."""
-        made = [syntax.Pattern(None, False, (e,), e.span) for p in clause.patterns for e in p.elements if e.labels]
-        tables = [name for pattern in made for name in self._tables_in(pattern)]
-        return any(tables.count(t.name) > 1 and t.identity is not None for t in self.schema.tables)
 
     def _tables_in(self, pattern: syntax.Pattern) -> set[str]:
         """The tables that a pattern may be of."""
