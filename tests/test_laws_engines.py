@@ -137,6 +137,14 @@ def test_programs_mean_the_same(engines: Engines, part: int) -> None:
             ran = told(memory, lambda m: m.execute(plan, given_, clock=typed.CLOCK))
             return previewed, ran, memory.digest()
 
+        def unsteady(case: typed.Case, schema: com.Schema, both: Any, wanted: Any) -> bool:
+            """True if MariaDB gives now this and now that for the very same statements."""
+            for _ in range(8):
+                with engines.opened("mysql", schema, case.fill) as again:
+                    if both(again) == wanted:
+                        return True
+            return False
+
         tree, _ = check_program(Source(case.program), schema, {})
         assert tree is not None
         with engines.opened("sqlite", schema, case.fill) as memory:
@@ -148,11 +156,15 @@ def test_programs_mean_the_same(engines: Engines, part: int) -> None:
             if found[0] is None or wanted[0] is None:
                 engines.seen[engine] += 1
             elif not overflows(found[0]) and not overflows(wanted[0]):
+                if engine == "mysql" and found != wanted and unsteady(case, schema, both, wanted):
+                    engines.seen["unsteady"] += 1
+                    continue
                 assert found[0] == wanted[0], f"{engine} previews it otherwise than SQLite"
                 assert found[1] == wanted[1], f"{engine} runs it otherwise than SQLite"
                 assert found[2] == wanted[2], f"{engine} holds other rows than SQLite in the end"
 
     law()
+    assert engines.seen["unsteady"] <= 2 + 0.002 * engines.seen["all"]
     for engine in engines.found:
         assert engines.seen[engine] <= LACKING * engines.seen["all"] + 5, f"{engine} lacks too much: {engines.seen}"
 

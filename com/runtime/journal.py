@@ -87,7 +87,7 @@ def exists(link: Link) -> bool:
     if not link.has_table("com_meta"):
         return False
     found = link.ask("select value from com_meta where name = ?", "journal")
-    if not found and link.ddl_commits:  # it is being made
+    if not found and link.is_server:  # it is being made: its table is seen before its rows are
         return False
     if not found or found[0][0] != VERSION:
         raise Error(JournalVersion(str(found[0][0]) if found else "none", VERSION))
